@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "collectives/program.h"
+
+namespace hockney {
+
+struct ByteRange {
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+};
+
+// Elements each rank gives and takes. Blocks are the parts of a vector that belong to a rank.
+//   all_reduce, broadcast, reduce, send_recv: counts = {n}, input and output hold n elements.
+//   reduce_scatter, all_gather, gather, scatter: counts[r] = elements of rank r's block; the long side holds all blocks.
+//   all_to_all: counts = {n}, n elements for each pair.  all_to_all_v: counts[from*ranks + to].
+//   barrier: counts = {}.
+struct Counts {
+  Collective collective = Collective::kAllReduce;
+  int ranks = 1;
+  int root = 0;
+  std::vector<std::uint64_t> counts;
+};
+
+// Returns the counts of nccl-tests for `count` elements a rank, every block equal.
+// all_to_all_v gets a fixed skew around `count` whose largest rank total is the same as the even one's.
+Counts EvenCounts(const Shape& shape, std::uint64_t count);
+
+// The one function from chunks to bytes: (rank, buffer, chunk) -> (offset, bytes) within that rank's buffer.
+// Each block is cut over lanes and each lane into chunks on 128-byte offsets, tail last, empty chunks allowed.
+// Chunk index = (block*lanes + lane)*chunks + chunk. 64-bit throughout.
+class Layout {
+ public:
+  Layout(Counts counts, DataType type, Cut cut);
+
+  std::size_t BufferBytes(int rank, Buffer buffer) const;  // 0 where the collective has no such buffer at that rank
+  int ChunkCount(int rank, Buffer buffer) const;
+  ByteRange Find(int rank, Buffer buffer, int chunk) const;
+  std::size_t LargestChunkBytes() const;
+
+  // Byte offset of `rank`'s input within its output (or output within its input) at NCCL's in-place positions;
+  // `input_inside_output` says which. Chunks of the shorter buffer then coincide with whole chunks of the longer.
+  struct InPlace {
+    bool supported = false;
+    bool input_inside_output = true;
+    std::size_t offset = 0;
+    int chunk_offset = 0;
+  };
+  InPlace FindInPlace(int rank) const;
+
+  const Counts& counts() const { return counts_; }
+  DataType type() const { return type_; }
+  const Cut& cut() const { return cut_; }
+
+ private:
+  int Blocks(int rank, Buffer buffer) const;
+  std::uint64_t BlockCount(int rank, Buffer buffer, int block) const;
+  std::size_t BlockOffset(int rank, Buffer buffer, int block) const;
+
+  Counts counts_;
+  DataType type_;
+  Cut cut_;
+  std::vector<std::size_t> prefix_;  // byte offsets of blocks, see layout.cc
+};
+
+}  // namespace hockney
