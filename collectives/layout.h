@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "collectives/program.h"
@@ -15,9 +16,9 @@ struct ByteRange {
 
 // Elements each rank gives and takes. Blocks are the parts of a vector that belong to a rank.
 //   all_reduce, broadcast, reduce, send_recv: counts = {n}, input and output hold n elements.
-//   reduce_scatter, all_gather, gather, scatter: counts[r] = elements of rank r's block; the long side holds all blocks.
-//   all_to_all: counts = {n}, n elements for each pair.  all_to_all_v: counts[from*ranks + to].
-//   barrier: counts = {}.
+//   reduce_scatter, all_gather, gather, scatter: counts[r] = elements of rank r's block; the long
+//   side holds all blocks. all_to_all: counts = {n}, n elements for each pair.  all_to_all_v:
+//   counts[from*ranks + to]. barrier: counts = {}.
 struct Counts {
   Collective collective = Collective::kAllReduce;
   int ranks = 1;
@@ -26,23 +27,25 @@ struct Counts {
 };
 
 // Returns the counts of nccl-tests for `count` elements a rank, every block equal.
-// all_to_all_v gets a fixed skew around `count` whose largest rank total is the same as the even one's.
+// all_to_all_v gets a fixed skew: pairs of count/2, count and 3*count/2 elements.
 Counts EvenCounts(const Shape& shape, std::uint64_t count);
 
-// The one function from chunks to bytes: (rank, buffer, chunk) -> (offset, bytes) within that rank's buffer.
-// Each block is cut over lanes and each lane into chunks on 128-byte offsets, tail last, empty chunks allowed.
-// Chunk index = (block*lanes + lane)*chunks + chunk. 64-bit throughout.
+// The one function from chunks to bytes: (rank, buffer, chunk) -> (offset, bytes) within that
+// rank's buffer. Each block is cut over lanes and each lane into chunks on 128-byte offsets, tail
+// last, empty chunks allowed. Chunk index = (block*lanes + lane)*chunks + chunk. 64-bit throughout.
 class Layout {
  public:
   Layout(Counts counts, DataType type, Cut cut);
 
-  std::size_t BufferBytes(int rank, Buffer buffer) const;  // 0 where the collective has no such buffer at that rank
+  std::size_t BufferBytes(
+      int rank, Buffer buffer) const;  // 0 where the collective has no such buffer at that rank
   int ChunkCount(int rank, Buffer buffer) const;
   ByteRange Find(int rank, Buffer buffer, int chunk) const;
   std::size_t LargestChunkBytes() const;
 
-  // Byte offset of `rank`'s input within its output (or output within its input) at NCCL's in-place positions;
-  // `input_inside_output` says which. Chunks of the shorter buffer then coincide with whole chunks of the longer.
+  // Byte offset of `rank`'s input within its output (or output within its input) at NCCL's in-place
+  // positions; `input_inside_output` says which. Chunks of the shorter buffer then coincide with
+  // whole chunks of the longer.
   struct InPlace {
     bool supported = false;
     bool input_inside_output = true;
@@ -57,13 +60,18 @@ class Layout {
 
  private:
   int Blocks(int rank, Buffer buffer) const;
-  std::uint64_t BlockCount(int rank, Buffer buffer, int block) const;
-  std::size_t BlockOffset(int rank, Buffer buffer, int block) const;
+  std::span<const std::size_t> Prefix(int rank, Buffer buffer) const;
+  ByteRange BlockRange(int rank, Buffer buffer, int block) const;
 
   Counts counts_;
   DataType type_;
   Cut cut_;
-  std::vector<std::size_t> prefix_;  // byte offsets of blocks, see layout.cc
+  std::size_t element_bytes_ = 1;
+  std::size_t largest_block_ = 0;
+  // Byte offsets of the blocks and the end; all_to_all_v has one such row a rank, the others share
+  // one.
+  std::vector<std::size_t> input_prefix_;
+  std::vector<std::size_t> output_prefix_;
 };
 
 }  // namespace hockney

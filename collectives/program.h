@@ -15,12 +15,12 @@ enum class Place : std::uint8_t {
   kSelf,      // this rank's buffer
   kPeer,      // rank `peer`'s buffer, read or written in place
   kAllPeers,  // every rank's buffer
-  kFifo,      // the connection with rank `peer` on this lane: a source receives, a destination sends
+  kFifo,  // the connection with rank `peer` on this lane: a source receives, a destination sends
   kAllFifos,  // the connections with every rank on this lane
 };
 
-// kSlots and kPackets go with the fifo places: slots carry plain data announced by a counter (protocol "simple"),
-// packets carry a flag beside every 4 bytes (protocol "ll").
+// kSlots and kPackets go with the fifo places: slots carry plain data announced by a counter
+// (protocol "simple"), packets carry a flag beside every 4 bytes (protocol "ll").
 enum class Buffer : std::uint8_t { kInput, kOutput, kScratch, kSlots, kPackets };
 
 enum class Protocol : std::uint8_t { kSimple, kLl };
@@ -39,7 +39,8 @@ struct PeerIndex {
 };
 
 // `count` chunks moved as one message. Chunk j is
-//   base + outer*i0 + scale * ((start + inner*i1 + inner2*i2 + (j / block)*stride + j % block) mod modulus),
+//   base + outer*i0 + scale * ((start + inner*i1 + inner2*i2 + (j / block)*stride + j % block) mod
+//   modulus),
 // without the mod when modulus is 0.
 struct ChunkRun {
   std::int32_t base = 0;
@@ -67,8 +68,8 @@ enum class EventKind : std::uint8_t {
   kLane,      // the token counter between this lane and lane `peer.start` of this rank
 };
 
-// A wait takes one token, a post gives one. Tokens between a pair on a lane are counted, never named, so programs may
-// follow each other without a reset.
+// A wait takes one token, a post gives one. Tokens between a pair on a lane are counted, never
+// named, so programs may follow each other without a reset.
 struct Event {
   EventKind kind = EventKind::kPeer;
   PeerIndex peer{};
@@ -77,8 +78,9 @@ struct Event {
 inline constexpr int kMaxEvents = 2;
 inline constexpr int kMaxOperands = 3;
 
-// One pass over the data: take all waits (before the first slice), then slice by slice read the sources, combine them in
-// listed order, write all destinations; give all posts (after the last slice).
+// One pass over the data: take all waits (before the first slice), then slice by slice read the
+// sources, combine them in listed order, write all destinations; give all posts (after the last
+// slice).
 struct Step {
   bool reduce = false;  // combine with the collective's operator; false: the one source is copied
   bool final = false;   // this write completes a reduction (integer averages divide here)
@@ -92,7 +94,8 @@ struct Step {
   Operand destination[kMaxOperands]{};
 };
 
-// Steps [begin, end) are done `count` (>= 1) times with counter `depth`. Inner loops come first in Lane::loops.
+// Steps [begin, end) are done `count` (>= 1) times with counter `depth`. Inner loops come first in
+// Lane::loops.
 struct Loop {
   std::int16_t begin = 0;
   std::int16_t end = 0;
@@ -111,7 +114,8 @@ struct Lane {
 };
 static_assert(std::is_trivially_copyable_v<Lane>);
 
-// How the vector of a collective is cut for a program: each block over `lanes`, each lane into `chunks`.
+// How the vector of a collective is cut for a program: each block over `lanes`, each lane into
+// `chunks`.
 struct Cut {
   std::int32_t lanes = 1;
   std::int32_t chunks = 1;
@@ -123,12 +127,14 @@ struct Shape {
   int root = 0;
 };
 
-// What a sweep or the tuner varies. Builders see all but the store policy and bytes, which belong to executors.
+// What a sweep or the tuner varies. Builders see all but the store policy and bytes, which belong
+// to executors.
 struct Parameters {
   Protocol protocol = Protocol::kSimple;
-  int lanes = 1;        // data lanes: the vector is cut over them and they run at the same time
-  int pieces = 1;       // repetitions of the schedule over successive parts of the vector
-  int aggregation = 0;  // most chunks in a message of `pat`; 0 = no limit
+  int lanes = 1;          // data lanes: the vector is cut over them and they run at the same time
+  int pieces = 1;         // repetitions of the schedule over successive parts of the vector
+  int aggregation = 0;    // most chunks in a message of `pat`; 0 = no limit
+  bool in_place = false;  // output and input overlap at NCCL's in-place offsets
 };
 
 struct RankProgram {

@@ -14,7 +14,8 @@ struct Spelling {
   T value;
 };
 
-// The first spelling of a value is its name. Other spellings are those of nccl-tests, MPI and numpy users.
+// The first spelling of a value is its name. Other spellings are those of nccl-tests, MPI and numpy
+// users.
 constexpr Spelling<DataType> kDataTypes[] = {
     {"int8", DataType::kInt8},
     {"uint8", DataType::kUint8},
@@ -45,18 +46,12 @@ constexpr Spelling<ReduceOp> kReduceOps[] = {
     {"max", ReduceOp::kMax}, {"avg", ReduceOp::kAvg},
 };
 constexpr Spelling<Collective> kCollectives[] = {
-    {"all_reduce", Collective::kAllReduce},
-    {"reduce_scatter", Collective::kReduceScatter},
-    {"all_gather", Collective::kAllGather},
-    {"all_to_all", Collective::kAllToAll},
-    {"all_to_all_v", Collective::kAllToAllV},
-    {"broadcast", Collective::kBroadcast},
-    {"reduce", Collective::kReduce},
-    {"gather", Collective::kGather},
-    {"scatter", Collective::kScatter},
-    {"barrier", Collective::kBarrier},
-    {"send_recv", Collective::kSendRecv},
-    {"bcast", Collective::kBroadcast},
+    {"all_reduce", Collective::kAllReduce},   {"reduce_scatter", Collective::kReduceScatter},
+    {"all_gather", Collective::kAllGather},   {"all_to_all", Collective::kAllToAll},
+    {"all_to_all_v", Collective::kAllToAllV}, {"broadcast", Collective::kBroadcast},
+    {"reduce", Collective::kReduce},          {"gather", Collective::kGather},
+    {"scatter", Collective::kScatter},        {"barrier", Collective::kBarrier},
+    {"send_recv", Collective::kSendRecv},     {"bcast", Collective::kBroadcast},
 };
 
 template <class T, std::size_t n>
