@@ -8,7 +8,42 @@ void SymbolicMachine::Throw(int lane, FaultKind kind, const std::string& text) c
   throw Fault{kind, world_.Where(rank_, lane) + ": " + text};
 }
 
+// Executors ask once for each token, message and credit of a step, so a step may not need two of
+// one counter.
+void SymbolicMachine::CheckWaits(int lane) const {
+  const LaneState& state = world_.ranks_[rank_].lanes[lane];
+  const Step& step = world_.ProgramOf(rank_).lanes[lane].steps[state.step];
+  if (step.wait_count < 2) return;
+  const auto [a, b] = step.wait;
+  const bool lanes = a.kind == EventKind::kLane;
+  if (lanes != (b.kind == EventKind::kLane)) return;
+  const bool all = a.kind == EventKind::kAllPeers || b.kind == EventKind::kAllPeers;
+  const bool same = lanes ? a.peer.start == b.peer.start
+                          : FindPeer(a.peer, state.counters, ranks()) ==
+                                FindPeer(b.peer, state.counters, ranks());
+  if (all || same) Throw(lane, FaultKind::kMalformed, "waits for two tokens of one counter");
+}
+
+void SymbolicMachine::CheckConnections(int lane, const Step& step, const LoopCounters& at) const {
+  const auto check = [&](const Operand* operands, int count) {
+    for (int i = 0; i < count; ++i) {
+      for (int j = 0; j < i; ++j) {
+        const Operand& a = operands[i];
+        const Operand& b = operands[j];
+        if (!IsFifo(a) || !IsFifo(b) || a.buffer != b.buffer) continue;
+        if (a.place == Place::kAllFifos || b.place == Place::kAllFifos ||
+            FindPeer(a.peer, at, ranks()) == FindPeer(b.peer, at, ranks())) {
+          Throw(lane, FaultKind::kMalformed, "needs two messages or credits of one connection");
+        }
+      }
+    }
+  };
+  check(step.source, step.source_count);
+  check(step.destination, step.destination_count);
+}
+
 void SymbolicMachine::TakeToken(int lane, TokenEnd source) {
+  CheckWaits(lane);
   auto& queue = world_.TokensOf(rank_, lane, source);
   const SymbolicWorld::Token& token = queue.items[queue.head];
   if (token.call != world_.ranks_[rank_].call) {
@@ -166,6 +201,7 @@ void SymbolicMachine::CountTransfer(const Transfer& transfer, int slice) {
 
 void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, int slice) {
   CheckStep(lane, step);
+  CheckConnections(lane, step, at);
   CheckOverlap(lane, step, at);
   const auto total = [](const Moved& moved) {
     std::uint64_t bytes = 0;

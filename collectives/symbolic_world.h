@@ -157,6 +157,8 @@ class SymbolicMachine {
   void Send(int lane, int peer, Buffer buffer, const Moved& moved);
   void WriteMemory(int lane, int owner, const Operand& target, const Moved& moved,
                    const LoopCounters& at, int slice);
+  void CheckWaits(int lane) const;
+  void CheckConnections(int lane, const Step& step, const LoopCounters& at) const;
   void CheckStep(int lane, const Step& step) const;
   void CheckOverlap(int lane, const Step& step, const LoopCounters& at) const;
   void CountTransfer(const Transfer& transfer, int slice);

@@ -18,7 +18,8 @@ struct Call {
   Counts counts{};
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  std::byte* input = nullptr;   // may be null where the collective gives this rank no input (or output)
+  std::byte* input =
+      nullptr;  // may be null where the collective gives this rank no input (or output)
   std::byte* output = nullptr;  // equal to, or inside, input for in-place calls
 };
 

@@ -1,0 +1,162 @@
+#include "bench/options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <system_error>
+
+namespace hockney {
+namespace {
+
+struct Unit {
+  std::string_view name;
+  double seconds;
+};
+constexpr Unit kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"h", 3600}};
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+
+// Calls `take` for each entry of "a,b,c"; false if one was empty.
+bool ForEachEntry(std::string_view text, const std::function<void(std::string_view)>& take) {
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const std::string_view entry = text.substr(0, comma);
+    if (entry.empty()) return false;
+    take(entry);
+    if (comma == std::string_view::npos) return true;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string Accepted(std::string_view entry, std::span<const std::string_view> names) {
+  const auto close = Suggest(entry, names);
+  return fmt::format("all, or a list of {}{}", fmt::join(names, ", "),
+                     close ? fmt::format("; did you mean \"{}\"?", *close) : "");
+}
+
+// Reads a list of T; `find` returns the value of an entry, or nothing.
+template <std::equality_comparable T>
+std::vector<T> ParseList(std::string_view option, std::string_view text,
+                         std::span<const std::string_view> names,
+                         const std::function<std::optional<T>(std::string_view)>& find) {
+  std::vector<T> values;
+  const bool complete = ForEachEntry(text, [&](std::string_view entry) {
+    const std::optional<T> value = find(entry);
+    if (!value) FailOption(option, entry, Accepted(entry, names));
+    if (std::find(values.begin(), values.end(), *value) == values.end()) values.push_back(*value);
+  });
+  if (!complete) FailOption(option, text, Accepted({}, names));
+  return values;
+}
+
+template <class All>
+requires requires(const All& all) { Name(all[0]); }
+auto ParseEnumerators(std::string_view option, std::string_view text, const All& all,
+                      std::optional<typename All::value_type> (*parse)(std::string_view)) {
+  using T = typename All::value_type;
+  if (text == "all") return std::vector<T>(all.begin(), all.end());
+  std::vector<std::string_view> names;
+  for (const T value : all) names.push_back(Name(value));
+  return ParseList<T>(option, text, names, parse);
+}
+
+// Levenshtein distance: insertions, deletions and replacements that turn a into b.
+std::size_t Edits(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+}  // namespace
+
+void FailOption(std::string_view option, std::string_view text, std::string_view expected) {
+  std::string shown(text);
+  // The message stays one line whatever was typed.
+  std::replace_if(
+      shown.begin(), shown.end(), [](unsigned char c) { return c < ' ' || c == 127; }, '?');
+  throw UsageError(fmt::format("{}: \"{}\": expected {}", option, shown, expected));
+}
+
+std::uint64_t ParseCount(std::string_view option, std::string_view text, std::uint64_t least) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stop != end || value < least) {
+    FailOption(option, text, fmt::format("a whole number from {} to 2^64-1", least));
+  }
+  return value;
+}
+
+double ParseDuration(std::string_view option, std::string_view text, BareNumber bare) {
+  const std::string expected =
+      fmt::format("a time above 0 with its unit us, ms, s, min or h, for example 500ms{}",
+                  bare == BareNumber::kSeconds ? ", or a number of seconds" : "");
+  double value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, std::chars_format::fixed);
+  // from_chars also reads "inf", "nan" and a sign.
+  if (text.empty() || !IsDigit(text[0]) || error != std::errc()) {
+    FailOption(option, text, expected);
+  }
+  const std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  double seconds = -1;
+  if (unit.empty() && bare == BareNumber::kSeconds) seconds = value;
+  for (const Unit& candidate : kUnits) {
+    if (unit == candidate.name) seconds = value * candidate.seconds;
+  }
+  if (!(seconds > 0) || !std::isfinite(seconds)) FailOption(option, text, expected);
+  return seconds;
+}
+
+std::vector<std::string> ParseNames(std::string_view option, std::string_view text,
+                                    std::span<const std::string_view> names) {
+  if (text == "all") return {names.begin(), names.end()};
+  return ParseList<std::string>(option, text, names,
+                                [&names](std::string_view entry) -> std::optional<std::string> {
+                                  if (std::find(names.begin(), names.end(), entry) == names.end())
+                                    return std::nullopt;
+                                  return std::string(entry);
+                                });
+}
+
+std::vector<Collective> ParseCollectives(std::string_view option, std::string_view text) {
+  return ParseEnumerators(option, text, kAllCollectives, ParseCollective);
+}
+
+std::vector<DataType> ParseDataTypes(std::string_view option, std::string_view text) {
+  return ParseEnumerators(option, text, kAllDataTypes, ParseDataType);
+}
+
+std::vector<ReduceOp> ParseReduceOps(std::string_view option, std::string_view text) {
+  return ParseEnumerators(option, text, kAllReduceOps, ParseReduceOp);
+}
+
+std::optional<std::string_view> Suggest(std::string_view text,
+                                        std::span<const std::string_view> names) {
+  std::optional<std::string_view> closest;
+  std::size_t fewest = 0;
+  for (const std::string_view name : names) {
+    const std::size_t edits = Edits(text, name);
+    const std::size_t allowed = std::max<std::size_t>(1, std::max(text.size(), name.size()) / 3);
+    if (edits > allowed || text.empty()) continue;
+    if (!closest || edits < fewest) {
+      closest = name;
+      fewest = edits;
+    }
+  }
+  return closest;
+}
+
+}  // namespace hockney

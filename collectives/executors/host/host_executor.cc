@@ -1,0 +1,267 @@
+#include "collectives/executors/host/host_executor.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <stdexcept>
+
+#include "collectives/executors/host/host_machine.h"
+#include "topology/check.h"
+
+namespace hockney {
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+// What a rank does while none of its lanes can move.
+class Waiting {
+ public:
+  Waiting(bool oversubscribed, double timeout_seconds)
+      : spins_before_yield_(oversubscribed ? 16 : 4096), timeout_seconds_(timeout_seconds) {}
+
+  void Moved() { spins_ = 0; }
+  // Returns false once nothing has moved for the timeout.
+  bool Pause() {
+    ++spins_;
+    if (spins_ < spins_before_yield_) {
+      __builtin_ia32_pause();
+      return true;
+    }
+    if (spins_ == spins_before_yield_) started_ = SteadyClock::now();
+    sched_yield();
+    if (spins_ % 256 != 0) return true;
+    const std::chrono::duration<double> waited = SteadyClock::now() - started_;
+    return waited.count() < timeout_seconds_;
+  }
+
+ private:
+  std::uint64_t spins_before_yield_;
+  double timeout_seconds_;
+  std::uint64_t spins_ = 0;
+  SteadyClock::time_point started_;
+};
+
+class HostPrepared : public Prepared {
+ public:
+  HostPrepared(HostDomain& domain, const HostExecutor::Options& options, RankProgram program,
+               Layout layout, const Flow& flow)
+      : domain_(domain),
+        options_(options),
+        program_(std::move(program)),
+        layout_(std::move(layout)),
+        flow_(flow),
+        states_(program_.lanes.size()),
+        lane_tokens_(static_cast<std::size_t>(domain.options().lanes) * domain.options().lanes) {
+    call_.layout = &layout_;
+  }
+
+  HostCall& call() { return call_; }
+  const Layout& layout() const { return layout_; }
+  const RankProgram& program() const { return program_; }
+
+  void Run() override {
+    HostMachine machine(domain_, call_, lane_tokens_);
+    Waiting waiting(options_.oversubscribed, options_.timeout_seconds);
+    const int lanes = static_cast<int>(program_.lanes.size());
+    std::fill(states_.begin(), states_.end(), LaneState{});
+    int done = 0;
+    while (done < lanes) {
+      done = 0;
+      bool moved = false;
+      for (int lane = 0; lane < lanes; ++lane) {
+        const Progress progress =
+            Advance(program_.lanes[lane], lane, flow_.slices, states_[lane], machine);
+        moved = moved || progress == Progress::kMoved;
+        done += progress == Progress::kDone ? 1 : 0;
+      }
+      if (moved) {
+        waiting.Moved();
+      } else if (done < lanes && !waiting.Pause()) {
+        ThrowTimeout();
+      }
+    }
+  }
+
+ private:
+  [[noreturn]] void ThrowTimeout() const {
+    std::string text = "rank " + std::to_string(domain_.rank()) + " waited " +
+                       std::to_string(static_cast<int>(options_.timeout_seconds)) + " s in " +
+                       std::string(Name(program_.shape.collective)) + ":";
+    for (std::size_t lane = 0; lane < states_.size(); ++lane) {
+      const LaneState& state = states_[lane];
+      if (state.step >= program_.lanes[lane].step_count) continue;
+      text += " lane " + std::to_string(lane) + " step " + std::to_string(state.step) + " for " +
+              DescribePeers(program_.lanes[lane].steps[state.step], state);
+    }
+    throw TimeoutError(text);
+  }
+  std::string DescribePeers(const Step& step, const LaneState& state) const;
+
+  HostDomain& domain_;
+  HostExecutor::Options options_;
+  RankProgram program_;
+  Layout layout_;
+  Flow flow_;
+  HostCall call_;
+  std::vector<LaneState> states_;
+  std::vector<std::uint64_t> lane_tokens_;
+};
+
+std::string HostPrepared::DescribePeers(const Step& step, const LaneState& state) const {
+  const int ranks = domain_.ranks();
+  std::string text;
+  const auto add = [&](int peer) {
+    text += (text.empty() ? "rank " : ", ") + std::to_string(peer);
+    return true;
+  };
+  if (!state.waited) {
+    for (int i = 0; i < step.wait_count; ++i) {
+      const Event& event = step.wait[i];
+      if (event.kind == EventKind::kLane) text += "lane " + std::to_string(event.peer.start);
+      if (event.kind == EventKind::kPeer) add(FindPeer(event.peer, state.counters, ranks));
+      if (event.kind == EventKind::kAllPeers) text += "a token of every rank";
+    }
+    return text;
+  }
+  for (int i = 0; i < step.source_count; ++i) {
+    if (IsFifo(step.source[i])) ForEachPeer(step.source[i], state.counters, ranks, add);
+  }
+  for (int i = 0; i < step.destination_count; ++i) {
+    if (IsFifo(step.destination[i])) ForEachPeer(step.destination[i], state.counters, ranks, add);
+  }
+  return text;
+}
+
+// Where a rank's buffers lie in its arena.
+struct Placement {
+  std::size_t input = 0;
+  std::size_t output = 0;
+  bool in_arena = true;
+};
+
+Placement FindPlacement(const Call& call, const Layout& layout, int rank,
+                        std::span<std::byte> arena) {
+  Placement place;
+  const auto offset = [&](const std::byte* data, std::size_t bytes) -> std::size_t {
+    if (bytes == 0) return 0;
+    const bool inside = data >= arena.data() && data + bytes <= arena.data() + arena.size();
+    place.in_arena = place.in_arena && inside;
+    return inside ? static_cast<std::size_t>(data - arena.data()) : 0;
+  };
+  place.input = offset(call.input, layout.BufferBytes(rank, Buffer::kInput));
+  place.output = offset(call.output, layout.BufferBytes(rank, Buffer::kOutput));
+  return place;
+}
+
+bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
+  return a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes;
+}
+
+// Whether input and output overlap; throws unless they do so at the in-place offsets.
+bool IsInPlace(const Call& call, const Layout& layout, int rank) {
+  const std::size_t input_bytes = layout.BufferBytes(rank, Buffer::kInput);
+  const std::size_t output_bytes = layout.BufferBytes(rank, Buffer::kOutput);
+  if (!Overlap(call.input, input_bytes, call.output, output_bytes)) return false;
+  const Layout::InPlace place = layout.FindInPlace(rank);
+  const std::byte* expected = call.output + place.offset;
+  const bool right =
+      place.input_inside_output ? call.input == expected : call.output == call.input + place.offset;
+  if (!place.supported || !right) {
+    throw std::invalid_argument(std::string(Name(call.shape.collective)) +
+                                ": input and output overlap, but not at the in-place offset");
+  }
+  return true;
+}
+
+bool ReachesPeers(const RankProgram& program) {
+  for (const Lane& lane : program.lanes) {
+    for (int s = 0; s < lane.step_count; ++s) {
+      const Step& step = lane.steps[s];
+      const auto is_peer = [](const Operand& o) {
+        return o.place == Place::kPeer || o.place == Place::kAllPeers;
+      };
+      if (std::any_of(step.source, step.source + step.source_count, is_peer) ||
+          std::any_of(step.destination, step.destination + step.destination_count, is_peer)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Working room for the largest step, so that Run allocates nothing.
+void ReserveRoom(HostCall& call, const HostDomain& domain, int lanes) {
+  const std::size_t operands = static_cast<std::size_t>(domain.ranks()) * kMaxOperands;
+  call.sources.reserve(operands);
+  call.scaled.reserve(operands);
+  call.targets.reserve(operands);
+  const std::size_t pairs = static_cast<std::size_t>(lanes) * domain.ranks();
+  call.unpacked.resize(pairs * domain.options().limits.packet_slot_bytes);
+  call.unpacked_bytes.assign(pairs, static_cast<std::size_t>(-1));
+  call.staged.resize(domain.options().limits.packet_slot_bytes);
+}
+
+}  // namespace
+
+HostExecutor::HostExecutor(Session& session, HostDomain& domain, const Options& options)
+    : session_(session), domain_(domain), options_(options) {}
+
+std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorithm& row,
+                                                const CallFlow& flow, StorePolicy store) {
+  const int rank = domain_.rank();
+  Layout layout(call.counts, call.type, flow.cut);
+  Parameters parameters = flow.parameters;
+  const Placement mine = FindPlacement(call, layout, rank, domain_.arena());
+  // In place somewhere means in place everywhere: one_shot then has another program.
+  struct Told {
+    Placement place;
+    bool in_place = false;
+  } told{mine, IsInPlace(call, layout, rank)};
+  std::array<std::byte, sizeof(Told)> bytes{};
+  std::memcpy(bytes.data(), &told, sizeof told);
+  const auto all = session_.AllGather(bytes);
+  std::vector<Placement> places;
+  for (const auto& from : all) {
+    std::memcpy(&told, from.data(), sizeof told);
+    parameters.in_place = parameters.in_place || told.in_place;
+    places.push_back(told.place);
+  }
+  RankProgram program = row.build(call.shape, rank, parameters);
+  if (static_cast<int>(program.lanes.size()) > domain_.options().lanes) {
+    throw std::invalid_argument(std::string(row.name) + " needs " +
+                                std::to_string(program.lanes.size()) + " lanes, there are " +
+                                std::to_string(domain_.options().lanes));
+  }
+  const bool reaches_peers = ReachesPeers(program);
+  auto prepared = std::make_unique<HostPrepared>(domain_, options_, std::move(program),
+                                                 std::move(layout), flow.flow);
+  HostCall& host = prepared->call();
+  host.inputs.assign(domain_.ranks(), nullptr);
+  host.outputs.assign(domain_.ranks(), nullptr);
+  for (int peer = 0; peer < domain_.ranks() && reaches_peers; ++peer) {
+    if (!places[peer].in_arena) {
+      throw std::invalid_argument(std::string(row.name) + " reaches peers' memory: rank " +
+                                  std::to_string(peer) + "'s buffers must lie in its arena");
+    }
+    host.inputs[peer] = domain_.ArenaOf(peer).data() + places[peer].input;
+    host.outputs[peer] = domain_.ArenaOf(peer).data() + places[peer].output;
+  }
+  host.inputs[rank] = call.input;
+  host.outputs[rank] = call.output;
+  host.slice_bytes = flow.slice_bytes;
+  host.element_bytes = ElementBytes(call.type);
+  host.memory_kernel = FindKernel(call.type, call.op, store);
+  host.slot_kernel = FindKernel(call.type, call.op, StorePolicy::kCached);
+  host.scales = Reduces(call.shape.collective) && call.op == ReduceOp::kAvg && IsFloat(call.type);
+  if (prepared->program().uses_scratch) {
+    host.scratch_room.resize(prepared->layout().BufferBytes(rank, Buffer::kScratch));
+    host.scratch = host.scratch_room.data();
+  }
+  ReserveRoom(host, domain_, static_cast<int>(prepared->program().lanes.size()));
+  return prepared;
+}
+
+}  // namespace hockney

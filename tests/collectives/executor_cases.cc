@@ -1,0 +1,162 @@
+#include "tests/collectives/executor_cases.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "collectives/reference.h"
+
+namespace hockney::testing {
+namespace {
+
+constexpr std::size_t kGuardBytes = 256;
+constexpr std::byte kGuard{0xa5};
+
+struct Room {
+  std::size_t input = 0;
+  std::size_t output = 0;
+  std::size_t input_bytes = 0;
+  std::size_t output_bytes = 0;
+  std::size_t end = 0;
+};
+
+Room FindRoom(const ExecutorCase& test, const Layout& layout, int rank) {
+  Room room;
+  room.input_bytes = layout.BufferBytes(rank, Buffer::kInput);
+  room.output_bytes = layout.BufferBytes(rank, Buffer::kOutput);
+  const std::size_t base = kGuardBytes + test.misalignment;
+  const auto round = [](std::size_t n) { return (n + 127) / 128 * 128; };
+  if (test.in_place) {
+    const Layout::InPlace place = layout.FindInPlace(rank);
+    room.input = base + (place.input_inside_output ? place.offset : 0);
+    room.output = base + (place.input_inside_output ? 0 : place.offset);
+    room.end = base + std::max(room.input_bytes, room.output_bytes) + kGuardBytes;
+    // A buffer that does not exist at this rank leaves the other at its own place.
+    if (room.output_bytes == 0) room.input = base;
+    if (room.input_bytes == 0) room.output = base;
+    return room;
+  }
+  room.input = base;
+  room.output = base + round(room.input_bytes) + kGuardBytes;
+  room.end = room.output + round(room.output_bytes) + kGuardBytes;
+  return room;
+}
+
+std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+// What every rank's arena holds before the call.
+std::vector<std::byte> MakeImage(const ExecutorCase& test, const Layout& layout, int rank,
+                                 std::uint64_t seed) {
+  const Room room = FindRoom(test, layout, rank);
+  std::vector<std::byte> image(room.end, kGuard);
+  std::fill_n(image.begin() + static_cast<std::ptrdiff_t>(room.output), room.output_bytes,
+              std::byte{0x5a});
+  FillFinite(test.type, Mix(seed * 1000 + rank),
+             std::span(image).subspan(room.input, room.input_bytes));
+  return image;
+}
+
+// The images after the call, by the reference interpreter.
+void RunOnImages(const ExecutorCase& test, const Layout& layout, const CallFlow& flow,
+                 std::vector<std::vector<std::byte>>& images) {
+  const Shape shape{
+      .collective = test.row->collective, .ranks = test.counts.ranks, .root = test.counts.root};
+  Parameters parameters = flow.parameters;
+  parameters.in_place = test.in_place;
+  const std::vector<RankProgram> programs = BuildAll(*test.row, shape, parameters);
+  std::vector<RankBuffers> buffers;
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    const Room room = FindRoom(test, layout, rank);
+    buffers.push_back({std::span(images[rank]).subspan(room.input, room.input_bytes),
+                       std::span(images[rank]).subspan(room.output, room.output_bytes)});
+  }
+  RunReference(programs, layout, test.op, flow.flow, buffers);
+}
+
+}  // namespace
+
+void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes) {
+  for (std::size_t i = 0; i < bytes.size(); i += 8) {
+    const std::uint64_t word = Mix(seed + i);
+    std::memcpy(bytes.data() + i, &word, std::min<std::size_t>(8, bytes.size() - i));
+  }
+  if (!IsFloat(type)) return;
+  // Clearing one exponent bit below the top leaves no infinity and no NaN.
+  const std::size_t element = ElementBytes(type);
+  std::byte mask{0xbf};  // float16, e4m3, e5m2: 5 or 4 exponent bits
+  if (type == DataType::kFloat32 || type == DataType::kBfloat16) mask = std::byte{0xdf};
+  if (type == DataType::kFloat64) mask = std::byte{0xdf};
+  for (std::size_t i = element - 1; i < bytes.size(); i += element) bytes[i] &= mask;
+}
+
+std::string Describe(const ExecutorCase& test) {
+  std::string counts;
+  for (std::size_t i = 0; i < std::min<std::size_t>(test.counts.counts.size(), 4); ++i) {
+    counts += " " + std::to_string(test.counts.counts[i]);
+  }
+  return std::string(Name(test.row->collective)) + " " + std::string(test.row->name) + " ranks " +
+         std::to_string(test.counts.ranks) + " root " + std::to_string(test.counts.root) + " " +
+         std::string(Name(test.type)) + " " + std::string(Name(test.op)) + " counts" + counts +
+         (test.parameters.protocol == Protocol::kLl ? " ll" : " simple") + " lanes " +
+         std::to_string(test.parameters.lanes) + " slices " + std::to_string(test.slices) +
+         (test.in_place ? " in place" : "") + " off " + std::to_string(test.misalignment) +
+         (test.store == StorePolicy::kNonTemporal ? " nt" : "");
+}
+
+std::size_t ArenaBytes(const ExecutorCase& test) {
+  const Layout layout(test.counts, test.type, Cut{});
+  std::size_t bytes = 0;
+  for (int rank = 0; rank < test.counts.ranks; ++rank) {
+    bytes = std::max(bytes, FindRoom(test, layout, rank).end);
+  }
+  return bytes;
+}
+
+std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
+                    const ExecutorCase& test, int calls) {
+  const int rank = session.rank();
+  const CallFlow flow = ChooseFlow(*test.row, test.counts, test.type, test.parameters, test.slices,
+                                   domain.options().limits);
+  const Layout layout(test.counts, test.type, flow.cut);
+  const Room room = FindRoom(test, layout, rank);
+  Call call;
+  call.shape = {test.row->collective, test.counts.ranks, test.counts.root};
+  call.counts = test.counts;
+  call.type = test.type;
+  call.op = test.op;
+  if (room.input_bytes > 0) call.input = domain.arena().data() + room.input;
+  if (room.output_bytes > 0) call.output = domain.arena().data() + room.output;
+  const auto prepared = executor.Prepare(call, *test.row, flow, test.store);
+  std::string wrong;
+  for (int n = 0; n < calls; ++n) {
+    const auto seed = static_cast<std::uint64_t>(n + 1);
+    const std::vector<std::byte> mine = MakeImage(test, layout, rank, seed);
+    std::copy(mine.begin(), mine.end(), domain.arena().begin());
+    prepared->Run();
+    session.Barrier();
+    if (rank == 0) {
+      std::vector<std::vector<std::byte>> images;
+      for (int r = 0; r < session.ranks(); ++r) images.push_back(MakeImage(test, layout, r, seed));
+      RunOnImages(test, layout, flow, images);
+      for (int r = 0; r < session.ranks() && wrong.empty(); ++r) {
+        const std::span<std::byte> got = domain.ArenaOf(r);
+        const auto at = std::mismatch(images[r].begin(), images[r].end(), got.begin()).first;
+        if (at != images[r].end()) {
+          const Room theirs = FindRoom(test, layout, r);
+          wrong = Describe(test) + ": call " + std::to_string(n) + ": rank " + std::to_string(r) +
+                  " differs at arena byte " + std::to_string(at - images[r].begin()) +
+                  " (input at " + std::to_string(theirs.input) + ", output at " +
+                  std::to_string(theirs.output) + ")";
+        }
+      }
+    }
+    session.Barrier();
+  }
+  return wrong;
+}
+
+}  // namespace hockney::testing

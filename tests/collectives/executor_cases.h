@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "collectives/executors/host/host_executor.h"
+
+namespace hockney::testing {
+
+// One collective call to be run by the host executor and compared with the reference interpreter.
+struct ExecutorCase {
+  const Algorithm* row = nullptr;
+  Parameters parameters{};
+  int slices = 2;
+  Counts counts{};
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  bool in_place = false;
+  std::size_t misalignment = 0;  // bytes by which buffers miss a 128-byte boundary
+  StorePolicy store = StorePolicy::kCached;
+};
+
+std::string Describe(const ExecutorCase& test);
+
+// Arena bytes a case needs.
+std::size_t ArenaBytes(const ExecutorCase& test);
+
+// Runs the case `calls` times with new data each time, all ranks of `session` together. Returns ""
+// when every rank's output equals the reference interpreter's bit for bit, no byte around the
+// buffers changed and, apart, the input is intact; otherwise what differs. The verdict is rank 0's:
+// it reads the others' arenas.
+std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
+                    const ExecutorCase& test, int calls);
+
+// Finite values of the type, the same for the same seed.
+void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes);
+
+}  // namespace hockney::testing

@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <iostream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "collectives/algorithms.h"
+#include "collectives/verify.h"
+#include "tests/collectives/mutations.h"
+
+namespace hockney {
+namespace {
+
+constexpr int kThreeCalls[] = {0, 0, 0};
+constexpr Flow kFlow = {.slices = 1, .slots = 3};
+
+struct Tally {
+  int mutants = 0;
+  int rejected = 0;
+  std::map<std::string, int> equivalents;  // by reason
+};
+
+// One intact set of programs and the layout it runs on.
+struct Subject {
+  const Algorithm* row = nullptr;
+  Shape shape{};
+  Parameters parameters{};
+};
+
+std::string Describe(const Subject& subject) {
+  return std::string(Name(subject.row->collective)) + " " + std::string(subject.row->name) +
+         (subject.parameters.protocol == Protocol::kLl ? " ll, " : " simple, ") +
+         std::to_string(subject.shape.ranks) + " ranks, root " +
+         std::to_string(subject.shape.root) + (subject.parameters.in_place ? ", in place" : "");
+}
+
+// Mutates each rank's program in turn. A mutant is rejected for a fault, or for traffic other than
+// the intact programs' (which VerifyAlgorithm holds to the formula).
+void MutateAll(const Subject& subject, Tally& tally) {
+  std::vector<RankProgram> programs = BuildAll(*subject.row, subject.shape, subject.parameters);
+  // All chunks have 128 bytes, so that none is told from another by its size.
+  const Cut cut = programs[0].cut;
+  Counts counts = EvenCounts(subject.shape, 0);
+  counts.counts.assign(counts.counts.size(), std::uint64_t{128} * cut.lanes * cut.chunks);
+  const Layout layout(counts, DataType::kInt8, cut);
+  const CallPlan plan{
+      .programs = programs, .layout = &layout, .in_place = subject.parameters.in_place};
+  const Verdict intact = Verify({&plan, 1}, kThreeCalls, kFlow);
+  ASSERT_FALSE(intact.fault.has_value()) << Describe(subject) << ": " << intact.fault->text;
+  for (int rank = 0; rank < subject.shape.ranks; ++rank) {
+    const RankProgram original = programs[rank];
+    for (const Mutation& mutation : ListMutations(original)) {
+      programs[rank] = Mutate(original, mutation);
+      const Verdict verdict = Verify({&plan, 1}, kThreeCalls, kFlow);
+      ++tally.mutants;
+      if (verdict.fault || verdict.wire_bytes != intact.wire_bytes) {
+        ++tally.rejected;
+        continue;
+      }
+      const std::string reason =
+          FindEquivalence(original, mutation, {&layout, subject.parameters.in_place});
+      ++tally.equivalents[reason];
+      EXPECT_NE(reason, "") << "unnoticed in " << Describe(subject) << ", rank " << rank << ": "
+                            << Describe(mutation);
+    }
+    programs[rank] = original;
+  }
+}
+
+class MutationTest : public testing::TestWithParam<Collective> {};
+INSTANTIATE_TEST_SUITE_P(Row, MutationTest, testing::ValuesIn(kAllCollectives),
+                         [](const auto& of) { return std::string(Name(of.param)); });
+
+TEST_P(MutationTest, EveryMutantIsRejectedOrEquivalent) {
+  Tally tally;
+  for (const Algorithm& row : AllAlgorithms()) {
+    if (row.collective != GetParam()) continue;
+    for (const int ranks : {5, 8}) {
+      for (const int root : {0, ranks - 1}) {
+        if (root > 0 && !HasRoot(row.collective)) continue;
+        for (const Protocol protocol : {Protocol::kSimple, Protocol::kLl}) {
+          if (protocol == Protocol::kLl && !row.has_ll) continue;
+          Subject subject{.row = &row,
+                          .shape = {.collective = row.collective, .ranks = ranks, .root = root},
+                          .parameters = {}};
+          subject.parameters.protocol = protocol;
+          subject.parameters.pieces = row.uses_pieces ? 2 : 1;
+          for (const bool in_place : {false, true}) {
+            subject.parameters.in_place = in_place;
+            const Layout layout(EvenCounts(subject.shape, 1), DataType::kInt8, {});
+            if (in_place && !layout.FindInPlace(0).supported) continue;
+            MutateAll(subject, tally);
+          }
+        }
+      }
+    }
+  }
+  std::cout << tally.mutants << " mutants, " << tally.rejected << " rejected";
+  for (const auto& [reason, count] : tally.equivalents) std::cout << ", " << count << " " << reason;
+  std::cout << "\n";
+}
+
+}  // namespace
+}  // namespace hockney

@@ -1,0 +1,52 @@
+#include "topology/agree.h"
+
+#include <fmt/core.h>
+
+#include <exception>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "topology/check.h"
+#include "topology/session.h"
+
+namespace hockney {
+namespace {
+
+constexpr char kEnvironment = 'e';
+constexpr char kArgument = 'a';
+constexpr char kOther = 'o';
+
+// Returns one character of kind and the text, empty if `step` succeeds.
+std::string FailureOf(const std::function<void()>& step) {
+  try {
+    step();
+    return {};
+  } catch (const TimeoutError&) {
+    throw;
+  } catch (const EnvironmentError& error) {
+    return kEnvironment + std::string(error.what());
+  } catch (const std::invalid_argument& error) {
+    return kArgument + std::string(error.what());
+  } catch (const std::exception& error) {
+    return kOther + std::string(error.what());
+  }
+}
+
+}  // namespace
+
+void RunOnAllOrThrow(Session& session, const std::function<void()>& step) {
+  const std::string mine = FailureOf(step);
+  const auto failures = session.AllGather(std::as_bytes(std::span(mine)));
+  for (std::size_t rank = 0; rank < failures.size(); ++rank) {
+    if (failures[rank].empty()) continue;
+    const std::string failure(reinterpret_cast<const char*>(failures[rank].data()),
+                              failures[rank].size());
+    const std::string text = fmt::format("rank {}: {}", rank, failure.substr(1));
+    if (failure[0] == kEnvironment) throw EnvironmentError(text);
+    if (failure[0] == kArgument) throw std::invalid_argument(text);
+    throw BackendError(text);
+  }
+}
+
+}  // namespace hockney

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <optional>
+
+namespace hockney {
+
+// Returns the number of ranks that the launcher of this process says it started, empty if there is
+// no launcher. Differs from the ranks MPI reports when launcher and MPI library do not fit
+// together: MPI then starts that many worlds of one rank each. Reads OMPI_COMM_WORLD_SIZE, PMI_SIZE
+// and SLURM_STEP_NUM_TASKS; SLURM_NTASKS is set in every batch job, launched or not, and says
+// nothing.
+std::optional<int> LauncherWorldSize();
+
+// Returns whether a launcher started this process as one rank of a job.
+bool UnderLauncher();
+
+}  // namespace hockney

@@ -1,0 +1,49 @@
+#include "topology/session.h"
+
+#include <fmt/core.h>
+
+#include <stdexcept>
+#include <utility>
+
+#include "topology/session_group.h"
+
+namespace hockney {
+
+Session::Session(std::shared_ptr<Group> group) : group_(std::move(group)) {}
+
+int Session::rank() const { return group_->rank(); }
+int Session::ranks() const { return group_->ranks(); }
+RankKind Session::kind() const { return group_->kind(); }
+double Session::timeout_seconds() const { return group_->timeout_seconds(); }
+const void* Session::mpi_communicator() const { return group_->mpi_communicator(); }
+
+void Session::Barrier() { group_->Barrier(); }
+
+void Session::Broadcast(std::span<std::byte> bytes, int root) {
+  if (root < 0 || root >= ranks()) {
+    throw std::invalid_argument(fmt::format("Broadcast: root {} of {} ranks", root, ranks()));
+  }
+  if (bytes.size() > Group::kMaxBytes) {
+    throw std::invalid_argument(
+        fmt::format("Broadcast: {} bytes, at most {} fit", bytes.size(), Group::kMaxBytes));
+  }
+  group_->Broadcast(bytes, root);
+}
+
+std::vector<std::vector<std::byte>> Session::AllGather(std::span<const std::byte> mine) {
+  return group_->AllGather(mine);
+}
+
+std::vector<std::shared_ptr<const void>> Session::AllGatherShared(
+    std::shared_ptr<const void> mine) {
+  return group_->AllGatherShared(std::move(mine));
+}
+
+Session Session::Split(int color, int key) {
+  if (color < 0) throw std::invalid_argument(fmt::format("Split: color {} is negative", color));
+  return Session(group_->Split(color, key));
+}
+
+Session Session::SplitSharedMemory() { return Session(group_->SplitSharedMemory()); }
+
+}  // namespace hockney

@@ -1,0 +1,8 @@
+#pragma once
+
+// Run folders of design section 5: their rows, their writer and their reader.
+
+#include "tuner/records/csv.h"         // IWYU pragma: export
+#include "tuner/records/run_folder.h"  // IWYU pragma: export
+#include "tuner/records/sweep_row.h"   // IWYU pragma: export
+#include "tuner/records/table.h"       // IWYU pragma: export

@@ -1,0 +1,136 @@
+#include "tuner/records/run_folder.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "topology/check.h"
+
+namespace hockney {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Throws unless the file, if it exists, has exactly the columns that rows are written with.
+template <Record Row>
+void RequireSameColumns(const fs::path& file) {
+  if (!fs::exists(file)) return;
+  const CsvReader reader(file.string(), UnfinishedLine::kDrop);
+  std::string names;
+  for (const std::string& name : reader.names()) names.append(CsvText(name)).append(",");
+  if (!names.empty()) names.back() = '\n';
+  if (names != NamesLine<Row>()) {
+    reader.Fail(1, "expected the columns of this version; give another folder to write to");
+  }
+}
+
+// Cuts off a last line without end, which a killed run left, and returns whether any line remains.
+bool HoldsLines(const fs::path& file) { return fs::exists(file) && !LineFile(file).empty(); }
+
+bool MakeFolder(const fs::path& path) {
+  std::error_code error;
+  if (path.has_parent_path()) fs::create_directories(path.parent_path(), error);
+  const bool made = !error && fs::create_directory(path, error);
+  if (error) throw EnvironmentError(path.string() + ": cannot be made: " + error.message());
+  return made;
+}
+
+}  // namespace
+
+fs::path DefaultRunPath(std::string_view command, std::chrono::system_clock::time_point now,
+                        const fs::path& base) {
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  const std::string name = fmt::format("{:%Y%m%dT%H%M%SZ}_{}", fmt::gmtime(seconds), command);
+  fs::path path = base / name;
+  for (int next = 2; fs::exists(path); ++next) path = base / fmt::format("{}-{}", name, next);
+  return path;
+}
+
+std::optional<fs::path> NewestRun(const fs::path& base) {
+  std::optional<fs::path> newest;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(base, error)) {
+    if (entry.is_directory() && (!newest || *newest < entry.path())) newest = entry.path();
+  }
+  return newest;
+}
+
+RunFolder::RunFolder(fs::path path, CsvHeader header)
+    : path_(std::move(path)), header_(std::move(header)) {
+  static_cast<void>(Head());  // refuse a bad header before anything is made
+}
+
+RunFolder RunFolder::Create(const fs::path& path, CsvHeader header) {
+  RunFolder folder(path, std::move(header));
+  if (fs::exists(path) || !MakeFolder(path)) {
+    throw std::invalid_argument(path.string() +
+                                ": exists; give another folder, or append with --resume or "
+                                "--launches");
+  }
+  return folder;
+}
+
+RunFolder RunFolder::Append(const fs::path& path, CsvHeader header) {
+  RunFolder folder(path, std::move(header));
+  if (!fs::exists(path)) {
+    MakeFolder(path);
+    return folder;
+  }
+  if (!fs::is_directory(path)) throw std::invalid_argument(path.string() + ": is not a folder");
+  const fs::path sweep = path / "sweep.csv";
+  const fs::path samples = path / "samples.csv";
+  if (HoldsLines(sweep)) {
+    RequireSameColumns<SweepRow>(sweep);
+    folder.sweep_rows_ = static_cast<std::int64_t>(ReadSweep(sweep.string()).size());
+  }
+  if (HoldsLines(samples)) RequireSameColumns<SampleRow>(samples);
+  return folder;
+}
+
+void RunFolder::WriteRun(const nlohmann::ordered_json& run) {
+  using Json = nlohmann::ordered_json;
+  WriteText("run.json", run.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void RunFolder::WriteText(const std::string& name, std::string_view text) {
+  ReplaceFile((path_ / name).string(), text);
+}
+
+std::int64_t RunFolder::AppendSweep(const SweepRow& row, std::span<const SampleRow> samples) {
+  const std::string line = RowLine(row);
+  std::string sample_lines;
+  for (SampleRow sample : samples) {
+    sample.row = sweep_rows_;
+    sample.launch = row.launch;
+    sample_lines += RowLine(sample);
+  }
+  // The row first: killed in between, its number is taken and its samples are missing, never
+  // another row's.
+  AppendTo(&sweep_, "sweep.csv", NamesLine<SweepRow>(), line);
+  const std::int64_t number = sweep_rows_++;
+  if (!sample_lines.empty()) {
+    AppendTo(&samples_, "samples.csv", NamesLine<SampleRow>(), sample_lines);
+  }
+  return number;
+}
+
+std::string RunFolder::Head() const {
+  std::string head;
+  for (const auto& [key, value] : header_) {
+    const std::string line = key + "=" + value;
+    static_cast<void>(CsvText(line));  // throws for a line break
+    head.append("# ").append(line).append("\n");
+  }
+  return head;
+}
+
+void RunFolder::AppendTo(std::optional<LineFile>* file, const char* name,
+                         const std::string& names_line, const std::string& lines) {
+  if (!*file) file->emplace((path_ / name).string());
+  (*file)->Append((*file)->empty() ? Head() + names_line + lines : lines);
+}
+
+}  // namespace hockney
