@@ -276,8 +276,9 @@ bool Agrees(const std::byte* a, const std::byte* b, unsigned ulps) {
     std::memcpy(&y, b, sizeof y);
     const auto is_nan = [](Storage s) { return E::Decode(s) != E::Decode(s); };
     if (ulps == 0 || is_nan(x) || is_nan(y)) return false;
-    const auto [low, high] = std::minmax(Place<E>(x), Place<E>(y));
-    return high - low <= ulps;
+    const std::uint64_t place_x = Place<E>(x);
+    const std::uint64_t place_y = Place<E>(y);
+    return std::max(place_x, place_y) - std::min(place_x, place_y) <= ulps;
   }
   return false;
 }

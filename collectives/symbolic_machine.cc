@@ -176,17 +176,25 @@ void SymbolicMachine::CheckStep(int lane, const Step& step) const {
 // went there.
 void SymbolicMachine::CheckOverlap(int lane, const Step& step, const LoopCounters& at) const {
   if (step.source[0].run.count < 2) return;
+  const auto find = [&](const Operand& operand, int j) {
+    return &world_.CellOf(rank_, rank_, operand.buffer, FindChunk(operand.run, at, j), 0);
+  };
   for (int s = 0; s < step.source_count; ++s) {
     const Operand& from = step.source[s];
     if (from.place != Place::kSelf) continue;
     for (int d = 0; d < step.destination_count; ++d) {
       const Operand& to = step.destination[d];
-      if (to.place != Place::kSelf || to.buffer != from.buffer) continue;
+      if (to.place != Place::kSelf) continue;
+      if (to.buffer != from.buffer && !world_.PlanOf(rank_).in_place) continue;
+      std::vector<std::pair<const Cell*, int>> written;
+      for (int k = 0; k < to.run.count; ++k) written.emplace_back(find(to, k), k);
+      std::sort(written.begin(), written.end());
       for (int j = 0; j < from.run.count; ++j) {
-        for (int k = 0; k < to.run.count; ++k) {
-          if (j != k && FindChunk(from.run, at, j) == FindChunk(to.run, at, k)) {
-            Throw(lane, FaultKind::kMalformed, "overwrites a chunk that the same run still reads");
-          }
+        const std::pair<const Cell*, int> same = {find(from, j), j};
+        const auto place = std::lower_bound(written.begin(), written.end(),
+                                            std::pair<const Cell*, int>{same.first, 0});
+        if (place != written.end() && place->first == same.first && *place != same) {
+          Throw(lane, FaultKind::kMalformed, "overwrites a chunk that the same run still reads");
         }
       }
     }

@@ -48,12 +48,14 @@ void ListEvents(const Step& step, const std::function<void(MutationKind, int)>& 
   for (int i = 0; i < step.wait_count; ++i) {
     const bool all = step.wait[i].kind == EventKind::kAllPeers;
     add(MutationKind::kDeleteWait, i);
-    add(all ? MutationKind::kWaitOne : MutationKind::kWaitPeer, i);
+    if (!all) add(MutationKind::kWaitPeer, i);
+    if (all) add(MutationKind::kWaitOne, i);
   }
   for (int i = 0; i < step.post_count; ++i) {
     const bool all = step.post[i].kind == EventKind::kAllPeers;
     add(MutationKind::kDeletePost, i);
-    add(all ? MutationKind::kPostOne : MutationKind::kPostPeer, i);
+    if (!all) add(MutationKind::kPostPeer, i);
+    if (all) add(MutationKind::kPostOne, i);
   }
   if (step.wait_count < kMaxEvents) add(MutationKind::kAddWait, 0);
   if (step.post_count < kMaxEvents) add(MutationKind::kAddPost, 0);
@@ -219,8 +221,8 @@ bool MaySwap(const RankProgram& program, const Mutation& swap, const Memory& mem
   const Step& first = lane.steps[swap.step];
   const Step& second = lane.steps[swap.step + 1];
   if (!SameLoops(lane, swap.step, swap.step + 1)) return false;
-  if (first.wait_count > 0 && second.source_count > 0) return false;
-  if (second.post_count > 0) return false;
+  if (first.wait_count > 0 && second.source_count + second.post_count > 0) return false;
+  if (first.source_count > 0 && second.post_count > 0) return false;
   const std::vector<LoopCounters> counters = CountersOf(lane, swap.step);
   return std::all_of(counters.begin(), counters.end(), [&](const LoopCounters& at) {
     const Footprint a = FindFootprint(program, first, at, memory);

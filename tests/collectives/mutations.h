@@ -37,7 +37,7 @@ struct Mutation {
   int index = 0;  // of the operand (sources, then destinations) or the event
 };
 
-// All mutations that `program` (2 ranks or more) admits.
+// All mutations that `program` (3 ranks or more) admits.
 std::vector<Mutation> ListMutations(const RankProgram& program);
 
 RankProgram Mutate(const RankProgram& program, const Mutation& mutation);
