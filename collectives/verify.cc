@@ -98,7 +98,9 @@ Verdict VerifyAlgorithm(const Algorithm& row, const Layout& layout, Parameters p
     const std::vector<RankProgram> programs = BuildAll(row, shape, parameters);
     const CallPlan plan{.programs = programs, .layout = &layout, .in_place = in_place};
     Verdict verdict = Verify({&plan, 1}, kThreeCalls, flow, budget_seconds / 2);
-    if (!verdict.fault) verdict.fault = CheckTraffic(row, layout, shape, parameters, verdict);
+    if (!verdict.fault && verdict.complete) {
+      verdict.fault = CheckTraffic(row, layout, shape, parameters, verdict);
+    }
     if (verdict.fault) {
       verdict.fault->text =
           std::string(row.name) + (in_place ? " in place: " : ": ") + verdict.fault->text;

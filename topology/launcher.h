@@ -11,6 +11,11 @@ namespace hockney {
 // nothing.
 std::optional<int> LauncherWorldSize();
 
+// Returns this process's number among those of the launcher, known before MPI starts; empty if
+// there is no launcher. Reads OMPI_COMM_WORLD_RANK, PMI_RANK and SLURM_PROCID; the last is 0 in the
+// script of every batch job, launched or not.
+std::optional<int> LauncherRank();
+
 // Returns whether a launcher started this process as one rank of a job.
 bool UnderLauncher();
 

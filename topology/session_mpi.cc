@@ -1,3 +1,5 @@
+#include "topology/session_mpi.h"
+
 #include <fmt/core.h>
 #include <mpi.h>
 #include <sched.h>
@@ -13,7 +15,6 @@
 #include "topology/session_group.h"
 
 namespace hockney {
-namespace {
 
 // MPI writes the text into memory of the caller, which must outlive this call.
 const char* StatusText(int status) {
@@ -23,6 +24,8 @@ const char* StatusText(int status) {
   if (MPI_Error_string(status, text.data(), &length) != MPI_SUCCESS) return "unknown MPI error";
   return text.data();
 }
+
+namespace {
 
 // Tests and yields until `request` is done; false when the deadline passes first.
 bool WaitUntil(MPI_Request* request, const Deadline& deadline) {

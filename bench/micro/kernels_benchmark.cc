@@ -2,11 +2,10 @@
 // them.
 
 #include <benchmark/benchmark.h>
+#include <hwy/aligned_allocator.h>
 
 #include <array>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <string>
 
 #include "collectives/kernels/kernels.h"
@@ -14,19 +13,12 @@
 namespace hockney {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+using Buffer = hwy::AlignedFreeUniquePtr<std::byte[]>;
 
-struct PageDelete {
-  void operator()(std::byte* bytes) const {
-    ::operator delete[](bytes, std::align_val_t{kPageBytes});
-  }
-};
-using Pages = std::unique_ptr<std::byte[], PageDelete>;
-
-Pages MakePages(std::size_t bytes) {
-  Pages pages(static_cast<std::byte*>(::operator new[](bytes, std::align_val_t{kPageBytes})));
-  std::memset(pages.get(), 0, bytes);
-  return pages;
+Buffer MakeBuffer(std::size_t bytes) {
+  Buffer buffer = hwy::AllocateAligned<std::byte>(bytes);
+  std::memset(buffer.get(), 0, bytes);
+  return buffer;
 }
 
 struct Shape {
@@ -37,7 +29,7 @@ struct Shape {
 
 void RunKernelBenchmark(benchmark::State& state, const Shape& shape) {
   const auto bytes = static_cast<std::size_t>(state.range(0));
-  const std::array<Pages, 3> buffers = {MakePages(bytes), MakePages(bytes), MakePages(bytes)};
+  const std::array<Buffer, 3> buffers = {MakeBuffer(bytes), MakeBuffer(bytes), MakeBuffer(bytes)};
   const std::array<const std::byte*, 2> from = {buffers[0].get(), buffers[1].get()};
   std::byte* to = buffers[2].get();
   const Kernel kernel = FindKernel(shape.type, ReduceOp::kSum, shape.store);
@@ -46,7 +38,7 @@ void RunKernelBenchmark(benchmark::State& state, const Shape& shape) {
                         .source_count = shape.sources,
                         .destination_count = 1,
                         .count = bytes / ElementBytes(shape.type)};
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     kernel(args);
     benchmark::ClobberMemory();
   }

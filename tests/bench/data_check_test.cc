@@ -76,6 +76,7 @@ Bytes Chain(const DataSpec& spec, const Reduce& reduce, const std::vector<const 
 
 std::vector<const Part*> InOrder(const std::vector<Part>& parts) {
   std::vector<const Part*> order;
+  order.reserve(parts.size());
   for (const Part& part : parts) order.push_back(&part);
   return order;
 }
@@ -114,6 +115,7 @@ TEST_P(DataCheckTest, EveryOrderGivesTheExpectedBits) {
     EXPECT_EQ(CountMismatches(RandomTree(spec, parts), expected, spec.type), 0u);
     if (spec.ranks > 64) continue;
     std::vector<const std::byte*> sources;  // all in one pass, rounded once
+    sources.reserve(parts.size());
     for (const Part& part : parts) sources.push_back(part.bytes.data());
     const std::vector<std::uint8_t> scaled(sources.size(), 1);
     Bytes got(expected.size());

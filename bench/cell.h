@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/buffers.h"
+#include "bench/cache_size.h"
+#include "bench/competitors.h"
+#include "bench/sweep_options.h"
+#include "bench/timing.h"
+#include "collectives/executors/host/host_executor.h"
+#include "tuner/records.h"
+
+namespace hockney {
+
+class MpiBaseline;
+
+// What the ranks of a sweep share for its whole length.
+struct SweepContext {
+  Session* session = nullptr;
+  HostDomain* domain = nullptr;
+  HostExecutor* executor = nullptr;
+  MpiBaseline* mpi = nullptr;  // null: ranks are threads, or MPI was not asked for
+  Timer* timer = nullptr;
+  CacheFlusher* flusher = nullptr;  // null unless buffers are cold
+  VerifyCache* verified = nullptr;  // rank 0 uses it
+  const SweepOptions* options = nullptr;
+  LastLevelCache llc{};
+  bool oversubscribed = false;
+  std::function<void(const char*)> guard;  // told what blocking call runs now, null after it
+  std::function<bool()> interrupted;       // asked on rank 0 between batches
+};
+
+// Measures one cell: checks the data of all competitors, times them interleaved in random order
+// until each has its interval or its budget, and hands each finished row with its samples to `emit`
+// (on rank 0). Returns false if the user interrupted it; what was measured is emitted then, too.
+// Collective.
+class CellRunner {
+ public:
+  using Emit = std::function<void(const SweepRow&, const std::vector<SampleRow>&)>;
+
+  CellRunner(const SweepContext& context, const Cell& cell, Emit emit);
+  bool Run();
+
+ private:
+  void PlaceBuffers();
+  void CheckAll(int round);
+  bool TimeAll();
+  std::vector<int> NextOrder(int rounds);
+  int ChooseRounds() const;
+  void Absorb(std::span<const int> order, std::span<const Sample> samples,
+              std::span<const double> walls);
+  void Decide();
+  void EmitRows();
+  void FinishRow(Competitor& competitor) const;
+
+  const SweepContext& context_;
+  Cell cell_;
+  Emit emit_;
+  std::vector<BufferSet> sets_;
+  std::vector<Competitor> competitors_;  // rows first, the passes of the bound behind them
+  std::vector<Timed> timed_;
+  std::uint64_t state_ = 0;  // of the order's random numbers
+  std::int64_t next_place_ = 0;
+  double last_batch_seconds_ = 0;
+  int last_batch_rounds_ = 0;
+};
+
+// Bytes of this rank's arena that the cell needs.
+std::size_t CellArenaBytes(const SweepOptions& options, const Cell& cell, int rank,
+                           std::uint64_t llc_bytes);
+
+}  // namespace hockney

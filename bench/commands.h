@@ -1,0 +1,11 @@
+#pragma once
+
+#include "bench/command.h"
+
+namespace hockney {
+
+Command InfoCommand();
+Command ListCommand();
+Command SweepCommand();
+
+}  // namespace hockney

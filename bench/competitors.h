@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/buffers.h"
+#include "bench/sweep_options.h"
+#include "bench/timing.h"
+#include "collectives/executors/host/host_executor.h"
+#include "tuner/records.h"
+
+namespace hockney {
+
+class MpiBaseline;
+struct SweepContext;
+
+// One line of a sweep's table: what is measured, whoever measures it.
+struct Cell {
+  Collective collective = Collective::kAllReduce;
+  int ranks = 1;
+  int root = 0;
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  std::uint64_t count = 0;  // elements a rank, as nccl-tests counts
+  bool in_place = false;
+
+  Shape shape() const { return {collective, ranks, root}; }
+};
+
+// One way to do a cell's collective, or a pass over memory that bounds it.
+struct Competitor {
+  SweepRow row;
+  std::vector<std::unique_ptr<Prepared>>
+      prepared;                   // one a buffer set; empty: a skipped or failed row
+  std::uint64_t bound_bytes = 0;  // passes of the bound: bytes all ranks move; 0 for rows
+  bool active = false;            // still to be timed
+  bool warming = true;
+  double wall_seconds = 0;
+  std::vector<double> warm_times_us;
+  std::vector<double> times_us;
+  std::vector<double> skews_ns;
+  std::vector<SampleRow> samples;
+  std::vector<std::uint64_t> slowest_counts;  // by rank: how often it was the slowest
+};
+
+// Verdicts by (row, shape, flow), so that each is proved once a run.
+class VerifyCache {
+ public:
+  // Returns "yes", "sampled" (proved for fewer pieces, or the budget ended first), or the fault's
+  // text after "fault: ".
+  std::string Check(const Algorithm& row, const Counts& counts, DataType type,
+                    const CallFlow& flow);
+
+ private:
+  std::map<std::string, std::string> verdicts_;
+};
+
+// Builds the competitors of a cell on the given buffer sets: hockney's algorithms in the variants
+// asked for, then MPI. What cannot run is there as a skipped or failed row with its reason.
+// Collective.
+std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell& cell,
+                                        std::span<const BufferSet> sets);
+
+// The call of a cell on one set.
+Call MakeCall(const Cell& cell, const BufferSet& set);
+
+}  // namespace hockney

@@ -1,0 +1,18 @@
+#include "bench/implementations.h"
+
+namespace hockney {
+namespace {
+
+constexpr Implementation kTable[] = {
+    {"hockney host", true, "ranks of one host, processes or threads, on shared memory"},
+    {"hockney cuda", false, "not built yet"},
+    {"hockney ucx", false, "not built yet: ranks on several hosts"},
+    {"mpi", true, "blocking calls of the MPI library, between processes under its launcher"},
+    {"nccl", false, "not built yet"},
+};
+
+}  // namespace
+
+std::span<const Implementation> AllImplementations() { return kTable; }
+
+}  // namespace hockney

@@ -1,0 +1,170 @@
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "bench/build.h"
+#include "bench/commands.h"
+#include "bench/exit_codes.h"
+#include "bench/launch.h"
+#include "bench/options.h"
+#include "topology/check.h"
+#include "topology/machine.h"
+#include "tuner/records.h"
+
+namespace hockney {
+namespace {
+
+// All sub-commands.
+std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand()}; }
+
+// How a run failed, from the exception that main is handling.
+struct Failure {
+  ExitCode code = ExitCode::kInternal;
+  std::string text;
+};
+
+Failure CurrentFailure() {
+  try {
+    throw;
+  } catch (const UsageError& error) {
+    return {ExitCode::kUsage, error.what()};
+  } catch (const InputError& error) {
+    return {ExitCode::kUsage, error.what()};
+  } catch (const CLI::Error& error) {
+    return {ExitCode::kUsage, error.what()};
+  } catch (const std::invalid_argument& error) {
+    return {ExitCode::kUsage, error.what()};
+  } catch (const EnvironmentError& error) {
+    return {ExitCode::kEnvironment, error.what()};
+  } catch (const std::bad_alloc&) {
+    return {ExitCode::kEnvironment, "out of memory"};
+  } catch (const TimeoutError& error) {
+    return {ExitCode::kTimeout, error.what()};
+  } catch (const WrongDataError& error) {
+    return {ExitCode::kWrongData, error.what()};
+  } catch (const std::exception& error) {
+    return {ExitCode::kInternal, error.what()};
+  } catch (...) {
+    return {ExitCode::kInternal, "unknown exception"};
+  }
+}
+
+// The program, or its sub-command once that is known, as messages name it.
+std::string NameOf(const CLI::App& program) {
+  const auto chosen = program.get_subcommands();
+  return chosen.empty() ? "hockney" : "hockney " + chosen[0]->get_name();
+}
+
+// What concerns all ranks is said by one, the rest by the rank it happened to.
+void Print(const Launch& launch, const std::string& name, Failure failure) {
+  const bool common = failure.code == ExitCode::kUsage || failure.code == ExitCode::kEnvironment;
+  if (common && launch.rank() != 0) return;
+  std::replace(failure.text.begin(), failure.text.end(), '\n', ' ');
+  std::string who;
+  if (launch.mpi_started() && !common) {
+    std::array<char, 256> host{};
+    gethostname(host.data(), host.size() - 1);
+    who = fmt::format("rank {} on {}: ", launch.rank(), host.data());
+  }
+  fmt::print(stderr, "{}: {}{}\n", name, who, failure.text);
+}
+
+std::vector<std::string_view> OptionNames(const CLI::App& app, std::vector<std::string>* storage) {
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) storage->push_back("--" + name);
+    for (const std::string& name : option->get_snames()) storage->push_back("-" + name);
+  }
+  return {storage->begin(), storage->end()};
+}
+
+// Names the first word that no option or sub-command took.
+[[noreturn]] void FailUnknown(const CLI::App& program, const std::string& word) {
+  const auto chosen = program.get_subcommands();
+  std::vector<std::string> storage;
+  std::vector<std::string_view> known;
+  std::string_view what = "argument";
+  if (word.rfind('-', 0) == 0) {
+    what = "option";
+    known = OptionNames(chosen.empty() ? program : *chosen[0], &storage);
+  } else if (chosen.empty()) {
+    what = "sub-command";
+    for (const CLI::App* each : program.get_subcommands({})) storage.push_back(each->get_name());
+    known = {storage.begin(), storage.end()};
+  }
+  const auto close = Suggest(word.substr(0, word.find('=')), known);
+  FailOption(what, word,
+             fmt::format("{}{}", close ? fmt::format("\"{}\" or another ", *close) : "",
+                         fmt::format("{} of {} --help", what, NameOf(program))));
+}
+
+// Reads the command line; throws for anything that does not belong there.
+void Parse(CLI::App& program, const Launch& launch) {
+  std::vector<std::string> words(launch.arguments().rbegin(), launch.arguments().rend());
+  if (!words.empty()) words.pop_back();  // the program; CLI11 takes the others last first
+  program.parse(words);
+  const std::vector<std::string> unknown = program.remaining(true);
+  if (!unknown.empty()) FailUnknown(program, unknown[0]);
+  if (program.get_subcommands().empty()) {
+    throw UsageError("a sub-command is missing; hockney --help lists them");
+  }
+}
+
+// A full disk or a closed pipe shows only when the buffer is written.
+void FlushOutput() {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    throw EnvironmentError("standard output cannot be written");
+  }
+}
+
+int RunChosen(CLI::App& program, Launch& launch) {
+  std::vector<std::pair<std::string_view, Runner>> runners;
+  for (const Command& command : AllCommands()) {
+    runners.emplace_back(command.name, command.add(program));
+  }
+  for (CLI::App* command : program.get_subcommands({})) command->allow_extras();
+  try {
+    Parse(program, launch);
+  } catch (const CLI::Success& help) {  // --help and --version are exceptions to CLI11
+    if (launch.rank() == 0) program.exit(help);
+    return ToInt(ExitCode::kOk);
+  }
+  const std::string chosen = program.get_subcommands()[0]->get_name();
+  const auto runner = std::find_if(runners.begin(), runners.end(),
+                                   [&](const auto& each) { return each.first == chosen; });
+  return runner->second(launch);
+}
+
+int Main(int argc, char** argv) {
+  Launch launch(argc, argv);
+  CLI::App program("Measures, tunes and predicts collective communication.", "hockney");
+  int code = ToInt(ExitCode::kOk);
+  try {
+    program.set_version_flag("--version", "hockney " + ReadBuild().version);
+    program.footer("hockney COMMAND --help shows its options.\nExample: hockney list algorithms");
+    program.allow_extras();
+    code = RunChosen(program, launch);
+    FlushOutput();
+  } catch (...) {
+    Failure failure = CurrentFailure();
+    code = ToInt(failure.code);
+    Print(launch, NameOf(program), std::move(failure));
+  }
+  std::fflush(stderr);
+  if (launch.mpi_started()) _exit(code);
+  return code;
+}
+
+}  // namespace
+}  // namespace hockney
+
+int main(int argc, char** argv) { return hockney::Main(argc, argv); }

@@ -1,0 +1,270 @@
+#include "bench/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "bench/cell.h"
+#include "bench/exit_codes.h"
+#include "bench/facts.h"
+#include "bench/signals.h"
+#include "bench/sweep_report.h"
+#include "collectives/baselines/mpi/mpi_baseline.h"
+#include "topology/agree.h"
+#include "topology/check.h"
+#include "topology/pinning.h"
+#include "topology/watchdog.h"
+#include "tuner/bandwidth.h"
+
+namespace hockney {
+namespace {
+
+// The double tree takes four lanes of the program for each data lane, more than any other
+// algorithm.
+constexpr int kLanesPerDataLane = 4;
+
+void AddSizes(const SweepOptions& options, Cell cell, std::vector<Cell>& cells) {
+  if (options.count) {
+    cell.count = *options.count;
+    cells.push_back(cell);
+    return;
+  }
+  std::optional<std::uint64_t> before;
+  for (const std::uint64_t size : options.sizes) {
+    cell.count = CountForSize(cell.collective, size, cell.type, cell.ranks);
+    if (cell.count == 0 && size > 0) cell.count = 1;
+    if (before == cell.count) continue;
+    before = cell.count;
+    cells.push_back(cell);
+  }
+}
+
+std::vector<int> RootsFor(const SweepOptions& options, Collective collective, int ranks) {
+  if (!HasRoot(collective)) return {0};
+  std::vector<int> roots;
+  for (const int root : options.roots) {
+    if (root >= 0) {
+      roots.push_back(root);
+    } else {
+      for (int r = 0; r < ranks; ++r) roots.push_back(r);
+    }
+  }
+  return roots;
+}
+
+// Everything of a sweep that lives as long as the ranks do.
+class Sweep {
+ public:
+  Sweep(Session& session, const SweepOptions& options, const Launch& launch);
+  int Run();
+
+ private:
+  HostDomain::Options DomainOptions() const;
+  bool RunCell(const Cell& cell);
+  void OpenFolder();
+  void WriteRun(const std::string& outcome, ExitCode code);
+  void Emit(const SweepRow& row, const std::vector<SampleRow>& samples);
+  bool is_writer() const { return session_.rank() == 0; }
+
+  Session& session_;
+  const SweepOptions& options_;
+  const Launch& launch_;
+  LastLevelCache llc_;
+  bool oversubscribed_ = false;
+  nlohmann::ordered_json facts_;
+  std::vector<Cell> cells_;
+  std::unique_ptr<HostDomain> domain_;
+  std::unique_ptr<HostExecutor> executor_;
+  std::unique_ptr<Prepared> barrier_;
+  std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<MpiBaseline> mpi_;
+  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<CacheFlusher> flusher_;
+  VerifyCache verified_;
+  SweepContext context_;
+  std::optional<RunFolder> folder_;
+  std::vector<SweepRow> rows_;
+  std::size_t rows_printed_ = 0;
+};
+
+Sweep::Sweep(Session& session, const SweepOptions& options, const Launch& launch)
+    : session_(session), options_(options), launch_(launch) {
+  if (session.SplitSharedMemory().ranks() != session.ranks()) {
+    throw EnvironmentError("sweep: the ranks are on several hosts; this version measures one host");
+  }
+  llc_ = FindLastLevelCache(ReadMachine(), options.llc_bytes);
+  const PinResult pin = PinRank(session.rank(), session.ranks());
+  oversubscribed_ = Oversubscribed(session);
+  facts_ = CollectFacts(session, launch, pin);
+  cells_ = MakeCells(options, session.ranks());
+}
+
+HostDomain::Options Sweep::DomainOptions() const {
+  HostDomain::Options options;
+  options.lanes =
+      kLanesPerDataLane * *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  for (const Cell& cell : cells_) {
+    options.arena_bytes =
+        std::max(options.arena_bytes, CellArenaBytes(options_, cell, session_.rank(), llc_.bytes));
+  }
+  return options;
+}
+
+void Sweep::OpenFolder() {
+  RunOnAllOrThrow(session_, [&] {
+    if (!is_writer()) return;
+    const auto path = options_.out.empty()
+                          ? DefaultRunPath("sweep", std::chrono::system_clock::now())
+                          : std::filesystem::path(options_.out);
+    const CsvHeader header = {{"hockney", "sweep"}, {"ranks", std::to_string(session_.ranks())}};
+    folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
+    WriteRun("running", ExitCode::kOk);
+  });
+}
+
+void Sweep::WriteRun(const std::string& outcome, ExitCode code) {
+  nlohmann::ordered_json run = facts_;
+  run["command"] = "sweep";
+  run["seed"] = options_.seed;
+  run["row_budget_seconds"] = options_.row_budget_seconds;
+  run["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
+  run["oversubscribed"] = oversubscribed_;
+  run["page_kib"] = domain_ ? nlohmann::ordered_json(domain_->page_kib()) : nullptr;
+  run["mpi_library"] = mpi_ ? nlohmann::ordered_json(mpi_->Library()) : nullptr;
+  run["outcome"] = outcome;
+  run["exit_code"] = ToInt(code);
+  run["lost_rank"] = nullptr;
+  run["waiting_for"] = nullptr;
+  folder_->WriteRun(run);
+}
+
+void Sweep::Emit(const SweepRow& row, const std::vector<SampleRow>& samples) {
+  folder_->AppendSweep(row, samples);
+  rows_.push_back(row);
+}
+
+bool Sweep::RunCell(const Cell& cell) {
+  const bool has_form =
+      Layout(EvenCounts(cell.shape(), cell.count), cell.type, Cut{}).FindInPlace(0).supported;
+  bool go_on = true;
+  if (cell.in_place && !has_form) {
+    if (is_writer()) Emit(SkippedRow(cell, "the collective has no in-place form"), {});
+  } else {
+    CellRunner runner(context_, cell,
+                      [this](const SweepRow& row, const auto& samples) { Emit(row, samples); });
+    go_on = runner.Run();
+  }
+  if (is_writer()) {
+    PrintRows(std::span(rows_).subspan(rows_printed_), rows_printed_ == 0);
+    rows_printed_ = rows_.size();
+  }
+  return go_on;
+}
+
+int Sweep::Run() {
+  if (options_.dry_run) {
+    if (is_writer()) PrintPlan(cells_, DomainOptions().arena_bytes, session_.ranks());
+    return ToInt(ExitCode::kOk);
+  }
+  domain_ = std::make_unique<HostDomain>(session_, DomainOptions());
+  executor_ = std::make_unique<HostExecutor>(
+      session_, *domain_,
+      HostExecutor::Options{.oversubscribed = oversubscribed_,
+                            .timeout_seconds = options_.timeout_seconds});
+  const auto& wanted = options_.implementations;
+  if (session_.kind() == RankKind::kProcesses &&
+      std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
+    mpi_ = std::make_unique<MpiBaseline>(session_);
+  }
+  watchdog_ =
+      std::make_unique<Watchdog>(options_.timeout_seconds, [this](const std::string& cause) {
+        fmt::print(stderr, "hockney: rank {}: {}\n", session_.rank(), cause);
+      });
+  Cell meeting;
+  meeting.collective = Collective::kBarrier;
+  meeting.ranks = session_.ranks();
+  const Call call{
+      meeting.shape(), EvenCounts(meeting.shape(), 0), DataType::kFloat32, ReduceOp::kSum, nullptr,
+      nullptr};
+  const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
+  barrier_ = executor_->Prepare(
+      call, row, ChooseFlow(row, call.counts, call.type, {}, 1, domain_->options().limits),
+      StorePolicy::kCached);
+  context_.guard = [this](const char* what) {
+    if (what != nullptr) watchdog_->Arm(what);
+    if (what == nullptr) watchdog_->Disarm();
+  };
+  timer_ = std::make_unique<Timer>(session_, *barrier_, context_.guard);
+  if (options_.buffers == BufferState::kCold) {
+    flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
+  }
+  context_.session = &session_;
+  context_.domain = domain_.get();
+  context_.executor = executor_.get();
+  context_.mpi = mpi_.get();
+  context_.timer = timer_.get();
+  context_.flusher = flusher_.get();
+  context_.verified = &verified_;
+  context_.options = &options_;
+  context_.llc = llc_;
+  context_.oversubscribed = oversubscribed_;
+  context_.interrupted = [] { return InterruptGuard::Signal() != 0; };
+  OpenFolder();
+  bool finished = true;
+  Progress progress(options_.progress, cells_.size(), is_writer());
+  for (std::size_t i = 0; i < cells_.size() && finished; ++i) {
+    progress.Show(i, cells_[i]);
+    finished = RunCell(cells_[i]);
+  }
+  progress.Clear();
+  if (!is_writer()) return ToInt(ExitCode::kOk);
+  ExitCode code = WorstOutcome(rows_);
+  if (!finished) code = ExitCode::kInterrupted;
+  WriteRun(finished ? "finished" : "interrupted", code);
+  PrintFastest(rows_);
+  fmt::print("\nrun folder: {}\n", folder_->path().string());
+  return ToInt(code);
+}
+
+}  // namespace
+
+std::vector<Cell> MakeCells(const SweepOptions& options, int ranks) {
+  std::vector<Cell> cells;
+  for (const Collective collective : options.collectives) {
+    Cell cell;
+    cell.collective = collective;
+    cell.ranks = ranks;
+    if (collective == Collective::kBarrier) {
+      cells.push_back(cell);
+      continue;
+    }
+    const std::vector<ReduceOp> none = {ReduceOp::kSum};
+    for (const Placement placement : options.placements) {
+      for (const DataType type : options.types) {
+        for (const ReduceOp op : Reduces(collective) ? options.ops : none) {
+          for (const int root : RootsFor(options, collective, ranks)) {
+            cell.in_place = placement == Placement::kInPlace;
+            cell.type = type;
+            cell.op = op;
+            cell.root = root;
+            AddSizes(options, cell, cells);
+          }
+        }
+      }
+    }
+  }
+  return cells;
+}
+
+int RunSweep(Session& session, const SweepOptions& options, const Launch& launch) {
+  for (const int root : options.roots) {
+    if (root >= session.ranks()) {
+      throw std::invalid_argument(fmt::format("--root (-r): \"{}\": expected a rank of 0..{} or -1",
+                                              root, session.ranks() - 1));
+    }
+  }
+  return Sweep(session, options, launch).Run();
+}
+
+}  // namespace hockney

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "collectives/kernels/kernels.h"
+#include "collectives/program.h"
+#include "collectives/types.h"
+
+namespace hockney {
+
+enum class TimingMode : std::uint8_t { kIsolated, kStreamed };
+enum class BufferState : std::uint8_t { kRefreshed, kHot, kCold };
+enum class Placement : std::uint8_t { kApart, kInPlace };
+
+// Everything `hockney sweep` can be asked for. Empty lists mean the choice that fits the size (see
+// --help).
+struct SweepOptions {
+  std::vector<Collective> collectives;
+  std::vector<std::uint64_t> sizes;    // bytes, nccl-tests' size column
+  std::optional<std::uint64_t> count;  // elements a rank instead of sizes
+  std::vector<DataType> types = {DataType::kFloat32};
+  std::vector<ReduceOp> ops = {ReduceOp::kSum};
+  std::vector<int> roots = {0};  // -1: every rank in turn
+  std::vector<Placement> placements = {Placement::kApart};
+  std::vector<std::string> algorithms;  // empty: all
+  std::vector<std::string> implementations = {"hockney", "mpi"};
+  std::vector<Protocol> protocols;  // empty: simple, and ll for short vectors
+  std::vector<StorePolicy> stores;  // empty: cached, and non-temporal where it may pay
+  std::vector<int> lanes = {1};
+  std::vector<int> slices = {2};
+  TimingMode mode = TimingMode::kIsolated;
+  BufferState buffers = BufferState::kRefreshed;
+  double row_budget_seconds = 0.5;
+  std::optional<std::uint64_t> iterations;  // exactly so many samples; no stopping rule
+  std::optional<std::uint64_t> warmups;
+  int checks = 1;  // data checks a row, 0: none
+  std::uint64_t seed = 1;
+  double timeout_seconds = 60;
+  std::optional<std::uint64_t> llc_bytes;
+  std::string out;      // run folder; empty: the default name
+  bool append = false;  // add this launch to an existing folder
+  bool dry_run = false;
+  std::string progress = "auto";
+};
+
+}  // namespace hockney

@@ -1,0 +1,191 @@
+#include "bench/sweep_report.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "tuner/bandwidth.h"
+
+namespace hockney {
+namespace {
+
+// 1536 -> "1536", 8192 -> "8K".
+std::string FormatSize(std::uint64_t bytes) {
+  constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
+  int suffix = 0;
+  while (bytes >= 1024 && bytes % 1024 == 0 && suffix < 4) {
+    bytes /= 1024;
+    ++suffix;
+  }
+  return fmt::format("{}{}", bytes, kSuffixes[suffix]);
+}
+
+// The value of `key` in "a=1;b=2".
+std::string FindParameter(const std::string& parameters, const std::string& key) {
+  std::size_t at = 0;
+  while (at < parameters.size()) {
+    const std::size_t end = std::min(parameters.find(';', at), parameters.size());
+    const std::string part = parameters.substr(at, end - at);
+    if (part.starts_with(key + "=")) return part.substr(key.size() + 1);
+    at = end + 1;
+  }
+  return "";
+}
+
+std::string DescribeChoice(const SweepRow& row) {
+  if (row.implementation != "hockney") return row.implementation;
+  std::string text = row.algorithm;
+  if (row.protocol == "ll") text += " ll";
+  if (FindParameter(row.parameters, "store") == "non_temporal") text += " nt";
+  if (row.lanes.value_or(1) > 1) text += fmt::format(" x{}", *row.lanes);
+  return text;
+}
+
+bool IsMeasured(const SweepRow& row) {
+  return row.status == Status::kOk && row.time_us_median.has_value();
+}
+
+// What rows must share to be compared.
+auto CellOf(const SweepRow& row) {
+  return std::make_tuple(row.collective, row.dtype, row.op, row.root, row.in_place, row.ranks,
+                         row.page_kib, row.size_bytes, row.count);
+}
+
+std::optional<double> MpiTime(std::span<const SweepRow> rows, const SweepRow& like) {
+  for (const SweepRow& row : rows) {
+    if (row.implementation == "mpi" && IsMeasured(row) && CellOf(row) == CellOf(like)) {
+      return row.time_us_median;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string FormatOr(const std::optional<double>& value, const char* format) {
+  return value ? fmt::format(fmt::runtime(format), *value) : "-";
+}
+
+}  // namespace
+
+void PrintRows(std::span<const SweepRow> rows, bool with_head) {
+  if (with_head) {
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n", "collective",
+               "size", "place", "implementation", "time_us", "95% interval", "busbw", "vs mpi",
+               "bound", "status");
+  }
+  for (const SweepRow& row : rows) {
+    const std::optional<double> mpi = MpiTime(rows, row);
+    std::optional<double> gain;
+    if (mpi && row.time_us_median) gain = *mpi / *row.time_us_median;
+    std::string status = std::string(Name(row.status));
+    if (row.converged == false) status += " (not converged)";
+    if (!row.reason.empty()) status += ": " + row.reason;
+    std::string interval = "-";
+    if (row.time_us_ci_low) {
+      interval = fmt::format("{:.2f}..{:.2f}", *row.time_us_ci_low, *row.time_us_ci_high);
+    }
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n",
+               Name(row.collective), FormatSize(row.size_bytes),
+               row.in_place.value_or(false) ? "in" : "out", DescribeChoice(row),
+               FormatOr(row.time_us_median, "{:.2f}"), interval, FormatOr(row.busbw_GBps, "{:.3f}"),
+               FormatOr(gain, "{:.2f}x"), FormatOr(row.bound_fraction, "{:.0%}"), status);
+  }
+  std::fflush(stdout);
+}
+
+void PrintFastest(std::span<const SweepRow> rows) {
+  using Key = decltype(CellOf(SweepRow{}));
+  std::vector<Key> order;
+  std::map<Key, const SweepRow*> best;
+  for (const SweepRow& row : rows) {
+    if (!IsMeasured(row)) continue;
+    const auto [place, is_new] = best.try_emplace(CellOf(row), &row);
+    if (is_new) order.push_back(CellOf(row));
+    if (*row.time_us_median < *place->second->time_us_median) place->second = &row;
+  }
+  if (order.empty()) return;
+  fmt::print("\nfastest choice of each size (medians of this run; GB = 1e9 bytes)\n");
+  fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>8} {:>7}\n", "collective", "size", "place",
+             "choice", "time_us", "busbw", "vs mpi");
+  for (const Key& key : order) {
+    const SweepRow& row = *best[key];
+    const std::optional<double> mpi = MpiTime(rows, row);
+    std::optional<double> gain;
+    if (mpi) gain = *mpi / *row.time_us_median;
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7}\n", Name(row.collective),
+               FormatSize(row.size_bytes), row.in_place.value_or(false) ? "in" : "out",
+               DescribeChoice(row), *row.time_us_median, FormatOr(row.busbw_GBps, "{:.3f}"),
+               FormatOr(gain, "{:.2f}x"));
+  }
+}
+
+void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks) {
+  fmt::print("{:<15} {:>20} {:>20} {:>5}\n", "collective", "size_bytes", "count", "place");
+  for (const Cell& cell : cells) {
+    fmt::print("{:<15} {:>20} {:>20} {:>5}\n", Name(cell.collective),
+               SizeBytes(cell.collective, cell.count, cell.type, cell.ranks), cell.count,
+               cell.in_place ? "in" : "out");
+  }
+  fmt::print("{} cells, {} ranks, buffers of {} bytes a rank; nothing was run\n", cells.size(),
+             ranks, arena_bytes);
+}
+
+SweepRow SkippedRow(const Cell& cell, const std::string& reason) {
+  SweepRow row;
+  row.collective = cell.collective;
+  row.implementation = "hockney";
+  row.dtype = cell.type;
+  row.ranks = cell.ranks;
+  row.nodes = 1;
+  row.size_bytes = SizeBytes(cell.collective, cell.count, cell.type, cell.ranks);
+  row.count = cell.count;
+  row.in_place = cell.in_place;
+  row.status = Status::kSkipped;
+  row.reason = reason;
+  return row;
+}
+
+ExitCode WorstOutcome(std::span<const SweepRow> rows) {
+  const auto has = [&](Status status) {
+    return std::any_of(rows.begin(), rows.end(),
+                       [&](const SweepRow& row) { return row.status == status; });
+  };
+  if (has(Status::kWrongData)) return ExitCode::kWrongData;
+  if (has(Status::kFailed)) return ExitCode::kInternal;
+  return ExitCode::kOk;
+}
+
+Progress::Progress(const std::string& when, std::size_t cells, bool is_writer)
+    : cells_(cells), start_(std::chrono::steady_clock::now()), last_(start_) {
+  if (!is_writer || when == "never") return;
+  if (isatty(STDERR_FILENO) != 0) {
+    style_ = Style::kInPlace;
+  } else if (when == "always" || isatty(STDOUT_FILENO) != 0) {
+    style_ = Style::kLines;
+  }
+}
+
+void Progress::Show(std::size_t done, const Cell& cell) {
+  if (style_ == Style::kNone) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (style_ == Style::kLines && done > 0 && now - last_ < std::chrono::seconds(10)) return;
+  last_ = now;
+  const std::chrono::duration<double> spent = now - start_;
+  const double left =
+      done == 0 ? 0
+                : spent.count() / static_cast<double>(done) * static_cast<double>(cells_ - done);
+  fmt::print(stderr, "{}[{}/{}] {} {} bytes, about {:.0f} s left{}",
+             style_ == Style::kInPlace ? "\r" : "", done, cells_, Name(cell.collective),
+             SizeBytes(cell.collective, cell.count, cell.type, cell.ranks), left,
+             style_ == Style::kInPlace ? "\x1b[K" : "\n");
+  std::fflush(stderr);
+}
+
+void Progress::Clear() {
+  if (style_ == Style::kInPlace) fmt::print(stderr, "\r\x1b[K");
+}
+
+}  // namespace hockney

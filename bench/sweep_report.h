@@ -1,0 +1,50 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "bench/competitors.h"
+#include "bench/exit_codes.h"
+#include "tuner/records.h"
+
+namespace hockney {
+
+// What a sweep tells people. Everything is for rank 0.
+
+// Prints the rows as lines of the sweep's table on stdout, with its head first if asked for.
+void PrintRows(std::span<const SweepRow> rows, bool with_head);
+
+// Prints, for each collective, type, operator and placement, the fastest row of every size beside
+// MPI.
+void PrintFastest(std::span<const SweepRow> rows);
+
+// Prints what a dry run would measure.
+void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks);
+
+// A row of a cell that nobody can run.
+SweepRow SkippedRow(const Cell& cell, const std::string& reason);
+
+// 5 if data was wrong anywhere, 1 if a row failed, else 0.
+ExitCode WorstOutcome(std::span<const SweepRow> rows);
+
+// A line on stderr that says what runs now, what share is done and how long the rest may take:
+// while stderr is a terminal it stands in place; else, while stdout is one, a line every 10 s;
+// "always" and "never" overrule.
+class Progress {
+ public:
+  Progress(const std::string& when, std::size_t cells, bool is_writer);
+  void Show(std::size_t done, const Cell& cell);
+  void Clear();
+
+ private:
+  enum class Style { kNone, kInPlace, kLines };
+  Style style_ = Style::kNone;
+  std::size_t cells_;
+  std::chrono::steady_clock::time_point start_;
+  std::chrono::steady_clock::time_point last_;
+};
+
+}  // namespace hockney

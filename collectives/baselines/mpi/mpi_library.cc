@@ -1,0 +1,169 @@
+#include "collectives/baselines/mpi/mpi_library.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "topology/check.h"
+#include "topology/session_mpi.h"
+
+namespace hockney {
+namespace {
+
+constexpr int kMaxNameBytes = 256;
+
+// The tools interface, open while this lives. It may be missing: then every question has no answer.
+class ToolsInterface {
+ public:
+  ToolsInterface() {
+    int provided = 0;
+    open_ = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
+  }
+  ToolsInterface(const ToolsInterface&) = delete;
+  ToolsInterface& operator=(const ToolsInterface&) = delete;
+  ~ToolsInterface() {
+    if (open_) MPI_T_finalize();
+  }
+
+  // Names of the categories that still exist.
+  std::vector<std::string> Categories() const {
+    std::vector<std::string> names;
+    int count = 0;
+    if (!open_ || MPI_T_category_get_num(&count) != MPI_SUCCESS) return names;
+    for (int i = 0; i < count; ++i) {
+      std::array<char, kMaxNameBytes> name{};
+      int name_bytes = kMaxNameBytes;
+      int description_bytes = 0;
+      std::array<int, 3> counts{};
+      if (MPI_T_category_get_info(i, name.data(), &name_bytes, nullptr, &description_bytes,
+                                  &counts[0], &counts[1], &counts[2]) == MPI_SUCCESS) {
+        names.emplace_back(name.data());
+      }
+    }
+    return names;
+  }
+
+  // The current value of a control variable that is an enumeration, as its item's name; else empty.
+  std::string EnumValue(const char* variable) const {
+    int index = 0;
+    std::array<char, kMaxNameBytes> name{};
+    int name_bytes = kMaxNameBytes;
+    int description_bytes = 0;
+    int verbosity = 0;
+    int bind = 0;
+    int scope = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_T_enum items = MPI_T_ENUM_NULL;
+    if (!open_ || MPI_T_cvar_get_index(variable, &index) != MPI_SUCCESS ||
+        MPI_T_cvar_get_info(index, name.data(), &name_bytes, &verbosity, &type, &items, nullptr,
+                            &description_bytes, &bind, &scope) != MPI_SUCCESS ||
+        type != MPI_INT || items == MPI_T_ENUM_NULL) {
+      return "";
+    }
+    MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
+    int count = 0;
+    if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) return "";
+    int value = -1;
+    const bool read = count == 1 && MPI_T_cvar_read(handle, &value) == MPI_SUCCESS;
+    MPI_T_cvar_handle_free(&handle);
+    return read ? ItemName(items, value) : "";
+  }
+
+ private:
+  static std::string ItemName(MPI_T_enum items, int value) {
+    int count = 0;
+    std::array<char, kMaxNameBytes> name{};
+    int name_bytes = kMaxNameBytes;
+    if (MPI_T_enum_get_info(items, &count, name.data(), &name_bytes) != MPI_SUCCESS) return "";
+    for (int i = 0; i < count; ++i) {
+      int item = 0;
+      name_bytes = kMaxNameBytes;
+      if (MPI_T_enum_get_item(items, i, &item, name.data(), &name_bytes) == MPI_SUCCESS &&
+          item == value) {
+        return name.data();
+      }
+    }
+    return "";
+  }
+
+  bool open_ = false;
+};
+
+// The open components of one of Open MPI's frameworks, from categories such as "ompi_pml_ob1".
+std::vector<std::string> OpenComponents(const std::vector<std::string>& categories,
+                                        std::string_view framework) {
+  std::vector<std::string> components;
+  for (const std::string& category : categories) {
+    if (!category.starts_with(framework)) continue;
+    const std::string component = category.substr(framework.size());
+    if (component != "base") components.push_back(component);
+  }
+  std::sort(components.begin(), components.end());
+  return components;
+}
+
+std::string LibraryVersion() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  HOCKNEY_CHECK(MPI_Get_library_version(text.data(), &length));
+  return std::string(text.data(), static_cast<std::size_t>(length));
+}
+
+std::string_view Trim(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
+// The rest of the line that begins with `key` and a colon.
+std::string_view FindField(std::string_view text, std::string_view key) {
+  const std::size_t at = text.find(key);
+  if (at == std::string_view::npos) return {};
+  const std::string_view line = text.substr(at, text.find('\n', at) - at);
+  const std::size_t colon = line.find(':');
+  return colon == std::string_view::npos ? std::string_view() : Trim(line.substr(colon + 1));
+}
+
+}  // namespace
+
+std::string ShortMpiVersion(std::string_view library_version) {
+  constexpr std::string_view kOpenMpi = "Open MPI v";  // "Open MPI v4.1.4, package: ..."
+  if (library_version.starts_with(kOpenMpi)) {
+    const std::size_t comma = library_version.find(',');
+    return fmt::format("Open MPI {}",
+                       Trim(library_version.substr(kOpenMpi.size(), comma - kOpenMpi.size())));
+  }
+  for (const std::string_view name : {"MPICH", "MVAPICH2", "MVAPICH"}) {
+    if (!library_version.starts_with(name)) continue;  // "MPICH Version:      4.0.2\nMPICH ..."
+    const std::string_view version = FindField(library_version, fmt::format("{} Version", name));
+    if (!version.empty()) return fmt::format("{} {}", name, version);
+  }
+  return std::string(Trim(library_version.substr(0, library_version.find('\n'))));
+}
+
+std::string MpiLibrary() { return ShortMpiVersion(LibraryVersion()); }
+
+std::string MpiModule() {
+  const std::string version = LibraryVersion();
+  const std::string_view device = FindField(version, "MPICH Device");
+  if (!device.empty()) return fmt::format("device={}", device);
+  const std::vector<std::string> categories = ToolsInterface().Categories();
+  const std::vector<std::string> pml = OpenComponents(categories, "ompi_pml_");
+  if (pml.size() != 1) return "unknown";  // it opens all, then closes all but one
+  if (pml[0] != "ob1") return fmt::format("pml={} coll=unknown", pml[0]);  // no btl moves messages
+  const std::vector<std::string> btl = OpenComponents(categories, "opal_btl_");
+  return fmt::format("pml=ob1 btl={} coll=unknown", fmt::join(btl, ","));
+}
+
+std::string MpiSingleCopy() {
+  // Other layers than ob1 may leave the transport open and not use it.
+  if (!MpiModule().starts_with("pml=ob1")) return "";
+  return ToolsInterface().EnumValue("btl_vader_single_copy_mechanism");
+}
+
+}  // namespace hockney

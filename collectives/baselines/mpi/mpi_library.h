@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+// What the running MPI library says of itself. Only facts: a component that was merely asked for is
+// not named. Call between MPI's start and its end.
+namespace hockney {
+
+// Returns name and version, e.g. "Open MPI 4.1.4", of the text MPI_Get_library_version gives.
+std::string ShortMpiVersion(std::string_view library_version);
+
+// The same of the running library.
+std::string MpiLibrary();
+
+// Returns what carries messages. Open MPI closes the components it did not select, and their
+// variables leave the tools interface (MPI_T): "pml=ob1 btl=self,tcp,vader coll=unknown", where the
+// btls are those that are open. The collective modules stay open unused and are chosen per
+// communicator, which no interface shows. MPICH: "device=ch4:ofi". Otherwise "unknown".
+std::string MpiModule();
+
+// Returns how Open MPI's shared-memory transport copies between processes, e.g. "cma", as MPI_T
+// says; empty where there is no such transport.
+std::string MpiSingleCopy();
+
+}  // namespace hockney
