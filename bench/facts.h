@@ -32,10 +32,10 @@ RankPlace PlaceRank(Session& session, Session& local);
 
 // What the caller knows and the machine does not.
 struct RunContext {
-  std::vector<std::string> command_line;
+  std::vector<std::string> command_line = {};
   std::chrono::system_clock::time_point start = std::chrono::system_clock::now();
-  std::string rank_source;  // Launch::rank_source
-  std::string mpi_library;  // empty: not known
+  std::string rank_source = {};  // Launch::rank_source
+  std::string mpi_library = {};  // empty: not known
 };
 
 // Returns the facts of a run for run.json: versions, command line, start, environment of rank 0,

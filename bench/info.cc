@@ -15,6 +15,7 @@
 #include "bench/info_text.h"
 #include "bench/launch.h"
 #include "bench/probes.h"
+#include "collectives/baselines/mpi/mpi_library.h"
 
 namespace hockney {
 namespace {
@@ -80,8 +81,11 @@ Json CompiledJson() {
 int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) {
   Session local = session.SplitSharedMemory();
   const RankPlace place = PlaceRank(session, local);
-  Json info = CollectFacts(
-      session, place, {.command_line = launch.arguments(), .rank_source = launch.rank_source()});
+  const bool mpi_runs = session.kind() == RankKind::kProcesses;
+  Json info = CollectFacts(session, place,
+                           {.command_line = launch.arguments(),
+                            .rank_source = launch.rank_source(),
+                            .mpi_library = mpi_runs ? MpiLibrary() : ""});
   const Json mine = ProbeHost(local, *place.machine);
   const std::vector<Json> probes = GatherJson(session, mine);
   if (session.rank() != 0) return 0;

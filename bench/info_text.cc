@@ -120,8 +120,9 @@ std::string CompiledLines(const Json& info) {
                                       Text(versions["kernels"])));
   text += Line("libraries", fmt::format("MPI {}; hwloc {}; UCX headers {}", Text(versions["mpi"]),
                                         Text(versions["hwloc"]), Text(versions["ucx_headers"])));
-  text += Line("CUDA", compiled["cuda"].get<bool>() ? Text(versions["cuda"])
-                                                    : "missing: " + Text(compiled["cuda_reason"]));
+  text += Line("CUDA", compiled["cuda"].get<bool>()
+                           ? "toolkit " + Text(versions["cuda"]) + " found when this was configured"
+                           : "missing: " + Text(compiled["cuda_reason"]));
   text += Line("NCCL", "missing: " + Text(compiled["nccl_reason"]));
   for (const Json& each : compiled["implementations"]) {
     text += Line(Text(each["name"]),

@@ -25,7 +25,7 @@ namespace hockney {
 namespace {
 
 // All sub-commands.
-std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand()}; }
+std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand(), SweepCommand()}; }
 
 // How a run failed, from the exception that main is handling.
 struct Failure {
@@ -111,9 +111,17 @@ std::vector<std::string_view> OptionNames(const CLI::App& app, std::vector<std::
 void Parse(CLI::App& program, const Launch& launch) {
   std::vector<std::string> words(launch.arguments().rbegin(), launch.arguments().rend());
   if (!words.empty()) words.pop_back();  // the program; CLI11 takes the others last first
-  program.parse(words);
-  const std::vector<std::string> unknown = program.remaining(true);
-  if (!unknown.empty()) FailUnknown(program, unknown[0]);
+  const auto check_unknown = [&program] {
+    const std::vector<std::string> unknown = program.remaining(true);
+    if (!unknown.empty()) FailUnknown(program, unknown[0]);
+  };
+  try {
+    program.parse(words);
+  } catch (const CLI::RequiredError&) {
+    check_unknown();  // a misspelt option explains why something is missing
+    throw;
+  }
+  check_unknown();
   if (program.get_subcommands().empty()) {
     throw UsageError("a sub-command is missing; hockney --help lists them");
   }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <nlohmann/json.hpp>
 
 #include "bench/cell.h"
 #include "bench/exit_codes.h"
@@ -13,7 +14,6 @@
 #include "collectives/baselines/mpi/mpi_baseline.h"
 #include "topology/agree.h"
 #include "topology/check.h"
-#include "topology/pinning.h"
 #include "topology/watchdog.h"
 #include "tuner/bandwidth.h"
 
@@ -70,8 +70,8 @@ class Sweep {
   Session& session_;
   const SweepOptions& options_;
   const Launch& launch_;
+  RankPlace place_;
   LastLevelCache llc_;
-  bool oversubscribed_ = false;
   nlohmann::ordered_json facts_;
   std::vector<Cell> cells_;
   std::unique_ptr<HostDomain> domain_;
@@ -90,13 +90,12 @@ class Sweep {
 
 Sweep::Sweep(Session& session, const SweepOptions& options, const Launch& launch)
     : session_(session), options_(options), launch_(launch) {
-  if (session.SplitSharedMemory().ranks() != session.ranks()) {
+  Session local = session.SplitSharedMemory();
+  if (local.ranks() != session.ranks()) {
     throw EnvironmentError("sweep: the ranks are on several hosts; this version measures one host");
   }
-  llc_ = FindLastLevelCache(ReadMachine(), options.llc_bytes);
-  const PinResult pin = PinRank(session.rank(), session.ranks());
-  oversubscribed_ = Oversubscribed(session);
-  facts_ = CollectFacts(session, launch, pin);
+  place_ = PlaceRank(session, local);
+  llc_ = FindLastLevelCache(*place_.machine, options.llc_bytes);
   cells_ = MakeCells(options, session.ranks());
 }
 
@@ -129,9 +128,10 @@ void Sweep::WriteRun(const std::string& outcome, ExitCode code) {
   run["seed"] = options_.seed;
   run["row_budget_seconds"] = options_.row_budget_seconds;
   run["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
-  run["oversubscribed"] = oversubscribed_;
-  run["page_kib"] = domain_ ? nlohmann::ordered_json(domain_->page_kib()) : nullptr;
-  run["mpi_library"] = mpi_ ? nlohmann::ordered_json(mpi_->Library()) : nullptr;
+  run["oversubscribed"] = place_.oversubscribed;
+  run["page_kib"] = domain_->page_kib();
+  run["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
+  run["mpi_single_copy"] = mpi_ ? nlohmann::ordered_json(mpi_->SingleCopy()) : nullptr;
   run["outcome"] = outcome;
   run["exit_code"] = ToInt(code);
   run["lost_rank"] = nullptr;
@@ -170,17 +170,17 @@ int Sweep::Run() {
   domain_ = std::make_unique<HostDomain>(session_, DomainOptions());
   executor_ = std::make_unique<HostExecutor>(
       session_, *domain_,
-      HostExecutor::Options{.oversubscribed = oversubscribed_,
+      HostExecutor::Options{.oversubscribed = place_.oversubscribed,
                             .timeout_seconds = options_.timeout_seconds});
   const auto& wanted = options_.implementations;
   if (session_.kind() == RankKind::kProcesses &&
       std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
     mpi_ = std::make_unique<MpiBaseline>(session_);
   }
-  watchdog_ =
-      std::make_unique<Watchdog>(options_.timeout_seconds, [this](const std::string& cause) {
-        fmt::print(stderr, "hockney: rank {}: {}\n", session_.rank(), cause);
-      });
+  const auto last_words = [](const std::string& cause) {
+    fmt::print(stderr, "hockney: {}\n", cause);
+  };
+  watchdog_ = std::make_unique<Watchdog>(options_.timeout_seconds, last_words, session_.rank());
   Cell meeting;
   meeting.collective = Collective::kBarrier;
   meeting.ranks = session_.ranks();
@@ -208,8 +208,12 @@ int Sweep::Run() {
   context_.verified = &verified_;
   context_.options = &options_;
   context_.llc = llc_;
-  context_.oversubscribed = oversubscribed_;
+  context_.oversubscribed = place_.oversubscribed;
   context_.interrupted = [] { return InterruptGuard::Signal() != 0; };
+  facts_ = CollectFacts(session_, place_,
+                        {.command_line = launch_.arguments(),
+                         .rank_source = launch_.rank_source(),
+                         .mpi_library = mpi_ ? mpi_->Library() : ""});
   OpenFolder();
   bool finished = true;
   Progress progress(options_.progress, cells_.size(), is_writer());

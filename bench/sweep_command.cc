@@ -181,7 +181,7 @@ void AddWhat(CLI::App& app, Texts& texts) {
   app.add_option("--algorithm", texts.algorithms, "Algorithms (see hockney list algorithms)")
       ->capture_default_str();
   app.add_option("--implementation", texts.implementations, "hockney, mpi")->capture_default_str();
-  app.add_option("--protocol", texts.protocols, "simple, ll; auto: simple, and ll up to 32K")
+  app.add_option("--protocol", texts.protocols, "simple, ll; auto: simple, and ll up to 1K")
       ->capture_default_str();
   app.add_option("--store", texts.stores,
                  "cached, non_temporal; auto: cached, and both for peer shapes from 4K a rank")

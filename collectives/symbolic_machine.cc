@@ -187,6 +187,7 @@ void SymbolicMachine::CheckOverlap(int lane, const Step& step, const LoopCounter
       if (to.place != Place::kSelf) continue;
       if (to.buffer != from.buffer && !world_.PlanOf(rank_).in_place) continue;
       std::vector<std::pair<const Cell*, int>> written;
+      written.reserve(to.run.count);
       for (int k = 0; k < to.run.count; ++k) written.emplace_back(find(to, k), k);
       std::sort(written.begin(), written.end());
       for (int j = 0; j < from.run.count; ++j) {
@@ -207,18 +208,16 @@ void SymbolicMachine::CountTransfer(const Transfer& transfer, int slice) {
   world_.verdict_.transfers.push_back(transfer);
 }
 
-void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, int slice) {
-  CheckStep(lane, step);
-  CheckConnections(lane, step, at);
-  CheckOverlap(lane, step, at);
-  const auto total = [](const Moved& moved) {
-    std::uint64_t bytes = 0;
-    for (const auto& part : moved) bytes += part.bytes;
-    return bytes;
-  };
+std::uint64_t SymbolicMachine::CountBytes(const Moved& moved) {
+  std::uint64_t bytes = 0;
+  for (const auto& part : moved) bytes += part.bytes;
+  return bytes;
+}
+
+SymbolicMachine::Moved SymbolicMachine::ReadSources(int lane, const Step& step,
+                                                    const LoopCounters& at, int slice) {
   Moved sum;
   bool first = true;
-  std::vector<std::pair<int, Buffer>> received;
   for (int s = 0; s < step.source_count; ++s) {
     const Operand& source = step.source[s];
     const auto take = [&](int peer) {
@@ -227,10 +226,8 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
       if (next.size() != static_cast<std::size_t>(source.run.count)) {
         Throw(lane, FaultKind::kBytes, "receives a message of another number of chunks");
       }
-      if (IsFifo(source)) {
-        received.emplace_back(peer, source.buffer);
-      } else {
-        CountTransfer({rank_, lane, peer, source.run.count, false, false, total(next)}, slice);
+      if (!IsFifo(source)) {
+        CountTransfer({rank_, lane, peer, source.run.count, false, false, CountBytes(next)}, slice);
       }
       if (first) {
         sum = std::move(next);
@@ -246,13 +243,22 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
       ForEachPeer(source, at, ranks(), take);
     }
   }
+  return sum;
+}
+
+void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, int slice) {
+  CheckStep(lane, step);
+  CheckConnections(lane, step, at);
+  CheckOverlap(lane, step, at);
+  Moved sum = ReadSources(lane, step, at, slice);
   if (step.final) {
     for (auto& part : sum) part.symbol.final = true;
   }
   for (int d = 0; d < step.destination_count; ++d) {
     const Operand& target = step.destination[d];
     const auto put = [&](int peer) {
-      CountTransfer({rank_, lane, peer, target.run.count, IsFifo(target), true, total(sum)}, slice);
+      CountTransfer({rank_, lane, peer, target.run.count, IsFifo(target), true, CountBytes(sum)},
+                    slice);
       if (IsFifo(target)) {
         Send(lane, peer, target.buffer, sum);
       } else {
@@ -267,9 +273,14 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
     }
   }
   // The slots are free once the step has read them.
-  for (const auto& [peer, buffer] : received) {
-    world_.ConnectionOf(peer, rank_, lane, buffer)
-        .credits.items.push_back(world_.clocks_.Release(world_.ThreadOf(rank_, lane)));
+  for (int s = 0; s < step.source_count; ++s) {
+    const Operand& source = step.source[s];
+    if (!IsFifo(source)) continue;
+    ForEachPeer(source, at, ranks(), [&](int peer) {
+      world_.ConnectionOf(peer, rank_, lane, source.buffer)
+          .credits.items.push_back(world_.clocks_.Release(world_.ThreadOf(rank_, lane)));
+      return true;
+    });
   }
 }
 

@@ -151,6 +151,8 @@ class SymbolicMachine {
 
  private:
   using Moved = std::vector<SymbolicWorld::Part>;
+  static std::uint64_t CountBytes(const Moved& moved);
+  Moved ReadSources(int lane, const Step& step, const LoopCounters& at, int slice);
   Moved Receive(int lane, int peer, Buffer buffer);
   Moved ReadMemory(int lane, int owner, const Operand& source, const LoopCounters& at, int slice);
   void Combine(int lane, const Step& step, Moved& sum, const Moved& next);

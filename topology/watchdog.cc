@@ -42,7 +42,7 @@ void Watchdog::Watch(const std::stop_token& stop) {
       since = Clock::now();
     } else if (call != 0 &&
                std::chrono::duration<double>(Clock::now() - since).count() > timeout_seconds_) {
-      const char* what = what_.load(std::memory_order_relaxed);
+      const char* what = what_.load(std::memory_order_acquire);
       // Still the same call, so `what` is its name.
       if (calls_.load(std::memory_order_acquire) == call) End(what);
     }

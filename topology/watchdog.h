@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <thread>
 
@@ -27,8 +28,9 @@ class Watchdog {
   // the call and lives as long as the process, e.g. a string literal. The time counts from the
   // watchdog's first look after Arm.
   void Arm(const char* what) {
-    what_.store(what, std::memory_order_relaxed);
-    // Release pairs with the acquire in Watch: who sees the number sees the text.
+    // Releases pair with the acquires in Watch: who sees the number sees its text, and who sees the
+    // next text sees that the call before has ended.
+    what_.store(what, std::memory_order_release);
     calls_.store(++armed_, std::memory_order_release);
   }
   void Disarm() { calls_.store(0, std::memory_order_release); }

@@ -10,7 +10,8 @@ namespace {
 
 bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
   const std::less<> before;  // an order on pointers into different objects too
-  return a_bytes > 0 && b_bytes > 0 && before(a, b + b_bytes) && before(b, a + a_bytes);
+  return a != nullptr && b != nullptr && a_bytes > 0 && b_bytes > 0 && before(a, b + b_bytes) &&
+         before(b, a + a_bytes);
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <vector>
 
 namespace hockney {
@@ -15,8 +17,8 @@ int CountChildren(const TreeNode& node) {
 
 // 1..300, and 2^k and its neighbours up to 2049.
 std::vector<int> RankCounts() {
-  std::vector<int> counts;
-  for (int n = 1; n <= 300; ++n) counts.push_back(n);
+  std::vector<int> counts(300);
+  std::iota(counts.begin(), counts.end(), 1);
   for (int power = 512; power <= 2048; power *= 2) {
     counts.insert(counts.end(), {power - 1, power, power + 1});
   }

@@ -66,7 +66,7 @@ std::string FindBadTiling(const Layout& layout, int rank, Buffer buffer) {
   const int cuts = layout.cut().lanes * layout.cut().chunks;
   std::size_t begin = 0;
   for (int block = 0; block < layout.ChunkCount(rank, buffer) / cuts; ++block) {
-    const std::string bad = FindBadCut(layout, rank, buffer, block, begin);
+    std::string bad = FindBadCut(layout, rank, buffer, block, begin);
     if (!bad.empty()) return bad;
   }
   return begin == layout.BufferBytes(rank, buffer) ? "" : "the chunks end before the buffer";
@@ -268,7 +268,8 @@ TEST(LayoutTest, TwoToTheFortyElementsAreExact) {
 
 TEST(LayoutTest, OverflowIsRejected) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
-  const auto make = [](Collective collective, std::vector<std::uint64_t> counts, DataType type) {
+  const auto make = [](Collective collective, const std::vector<std::uint64_t>& counts,
+                       DataType type) {
     const int ranks = counts.size() > 1 ? static_cast<int>(counts.size()) : 2;
     return Layout({.collective = collective, .ranks = ranks, .root = 0, .counts = counts}, type,
                   {});

@@ -100,16 +100,48 @@ void DeleteEvent(Event* events, std::uint8_t& count, int index) {
   --count;
 }
 
+PeerIndex NextRank(const RankProgram& program) {
+  PeerIndex next;
+  next.start = static_cast<std::int16_t>((program.rank + 1) % program.shape.ranks);
+  return next;
+}
+
+void MutateOperand(Step& step, const Mutation& mutation, PeerIndex next_rank) {
+  Operand& operand = OperandAt(step, mutation.index);
+  if (mutation.kind == MutationKind::kOperandPeer) ++operand.peer.start;
+  if (mutation.kind == MutationKind::kChunkStart) ++operand.run.start;
+  if (mutation.kind == MutationKind::kChunkBase) ++operand.run.base;
+  if (mutation.kind == MutationKind::kDropOperand) DropOperand(step, mutation.index);
+  if (mutation.kind == MutationKind::kOperandOne) {
+    operand.place = operand.place == Place::kAllFifos ? Place::kFifo : Place::kPeer;
+    operand.peer = next_rank;
+  }
+}
+
 // One rank, or one lane, on; an all-form becomes the one for the next rank.
 void MoveEvent(Event& event, const RankProgram& program) {
   if (event.kind == EventKind::kLane) {
-    event.peer.start =
-        static_cast<std::int16_t>((event.peer.start + 1) % static_cast<int>(program.lanes.size()));
+    const int lanes = static_cast<int>(program.lanes.size());
+    event.peer.start = static_cast<std::int16_t>((event.peer.start + 1) % lanes);
   } else if (event.kind == EventKind::kPeer) {
     ++event.peer.start;
   } else {
-    event = {.kind = EventKind::kPeer, .peer = {}};
-    event.peer.start = static_cast<std::int16_t>((program.rank + 1) % program.shape.ranks);
+    event = {.kind = EventKind::kPeer, .peer = NextRank(program)};
+  }
+}
+
+void MutateEvent(Step& step, const Mutation& mutation, const RankProgram& program) {
+  const Event added = {.kind = EventKind::kPeer, .peer = NextRank(program)};
+  const int at = mutation.index;
+  if (mutation.kind == MutationKind::kDeleteWait) DeleteEvent(step.wait, step.wait_count, at);
+  if (mutation.kind == MutationKind::kDeletePost) DeleteEvent(step.post, step.post_count, at);
+  if (mutation.kind == MutationKind::kAddWait) step.wait[step.wait_count++] = added;
+  if (mutation.kind == MutationKind::kAddPost) step.post[step.post_count++] = added;
+  if (mutation.kind == MutationKind::kWaitPeer || mutation.kind == MutationKind::kWaitOne) {
+    MoveEvent(step.wait[at], program);
+  }
+  if (mutation.kind == MutationKind::kPostPeer || mutation.kind == MutationKind::kPostOne) {
+    MoveEvent(step.post[at], program);
   }
 }
 
@@ -259,65 +291,16 @@ RankProgram Mutate(const RankProgram& program, const Mutation& mutation) {
   RankProgram mutant = program;
   Lane& lane = mutant.lanes[mutation.lane];
   Step& step = lane.steps[mutation.step];
-  const auto next = static_cast<std::int16_t>((program.rank + 1) % program.shape.ranks);
-  const Event next_rank = {.kind = EventKind::kPeer,
-                           .peer = {.start = next, .inner = 0, .inner2 = 0}};
-  switch (mutation.kind) {
-    case MutationKind::kDelete:
-      DeleteStep(lane, mutation.step);
-      break;
-    case MutationKind::kDuplicate:
-      DuplicateStep(lane, mutation.step);
-      break;
-    case MutationKind::kSwap:
-      std::swap(step, lane.steps[mutation.step + 1]);
-      break;
-    case MutationKind::kOperandPeer:
-      ++OperandAt(step, mutation.index).peer.start;
-      break;
-    case MutationKind::kDropOperand:
-      DropOperand(step, mutation.index);
-      break;
-    case MutationKind::kOperandOne: {
-      Operand& operand = OperandAt(step, mutation.index);
-      operand.place = operand.place == Place::kAllFifos ? Place::kFifo : Place::kPeer;
-      operand.peer = next_rank.peer;
-      break;
-    }
-    case MutationKind::kChunkStart:
-      ++OperandAt(step, mutation.index).run.start;
-      break;
-    case MutationKind::kChunkBase:
-      ++OperandAt(step, mutation.index).run.base;
-      break;
-    case MutationKind::kDeleteWait:
-      DeleteEvent(step.wait, step.wait_count, mutation.index);
-      break;
-    case MutationKind::kAddWait:
-      step.wait[step.wait_count++] = next_rank;
-      break;
-    case MutationKind::kWaitPeer:
-    case MutationKind::kWaitOne:
-      MoveEvent(step.wait[mutation.index], program);
-      break;
-    case MutationKind::kDeletePost:
-      DeleteEvent(step.post, step.post_count, mutation.index);
-      break;
-    case MutationKind::kAddPost:
-      step.post[step.post_count++] = next_rank;
-      break;
-    case MutationKind::kPostPeer:
-    case MutationKind::kPostOne:
-      MoveEvent(step.post[mutation.index], program);
-      break;
-    case MutationKind::kDropFinal:
-      step.final = false;
-      break;
-    case MutationKind::kReduceToCopy:
-      step.reduce = step.final = false;
-      step.source_count = 1;
-      break;
+  if (mutation.kind == MutationKind::kDelete) DeleteStep(lane, mutation.step);
+  if (mutation.kind == MutationKind::kDuplicate) DuplicateStep(lane, mutation.step);
+  if (mutation.kind == MutationKind::kSwap) std::swap(step, lane.steps[mutation.step + 1]);
+  if (mutation.kind == MutationKind::kDropFinal) step.final = false;
+  if (mutation.kind == MutationKind::kReduceToCopy) {
+    step.reduce = step.final = false;
+    step.source_count = 1;
   }
+  MutateOperand(step, mutation, NextRank(program));
+  MutateEvent(step, mutation, program);
   return mutant;
 }
 
@@ -331,30 +314,28 @@ std::string Describe(const Mutation& mutation) {
 std::string FindEquivalence(const RankProgram& program, const Mutation& mutation,
                             const Memory& memory) {
   const Step& step = program.lanes[mutation.lane].steps[mutation.step];
-  const int d = mutation.index - step.source_count;
-  switch (mutation.kind) {
-    case MutationKind::kSwap: {
-      Mutation next = mutation;
-      ++next.step;
-      if (DoesNothing(program, mutation, memory) || DoesNothing(program, next, memory)) {
-        return "swapped with a copy onto itself";
-      }
-      return MaySwap(program, mutation, memory) ? "independent steps swapped" : "";
+  if (mutation.kind == MutationKind::kSwap) {
+    Mutation next = mutation;
+    ++next.step;
+    if (DoesNothing(program, mutation, memory) || DoesNothing(program, next, memory)) {
+      return "swapped with a copy onto itself";
     }
-    case MutationKind::kDuplicate:
-      return StaysHome(step) ? "own copy done twice" : "";
-    case MutationKind::kDelete:
-      return DoesNothing(program, mutation, memory) ? "copy onto itself left out" : "";
-    case MutationKind::kDropOperand:
-      return d >= 0 && GoesOntoItself(program, mutation, d, memory) ? "copy onto itself left out"
-                                                                    : "";
-    case MutationKind::kChunkStart:
-      return d >= 0 && GoesOntoItself(program, mutation, d, memory)
-                 ? "copy onto itself to a block that is overwritten"
-                 : "";
-    default:
-      return "";
+    return MaySwap(program, mutation, memory) ? "independent steps swapped" : "";
   }
+  if (mutation.kind == MutationKind::kDuplicate && StaysHome(step)) return "own copy done twice";
+  if (mutation.kind == MutationKind::kDelete && DoesNothing(program, mutation, memory)) {
+    return "copy onto itself left out";
+  }
+  const int destination = mutation.index - step.source_count;
+  if (destination < 0) return "";
+  const bool onto_itself = GoesOntoItself(program, mutation, destination, memory);
+  if (mutation.kind == MutationKind::kDropOperand && onto_itself) {
+    return "copy onto itself left out";
+  }
+  if (mutation.kind == MutationKind::kChunkStart && onto_itself) {
+    return "copy onto itself to a block that is overwritten";
+  }
+  return "";
 }
 
 }  // namespace hockney

@@ -237,30 +237,30 @@ TEST(BrokenProgramTest, OneShotBuiltApartIsARaceInPlace) {
 }
 
 struct Call {
-  Collective collective;
   const char* name;
   int lanes;
   int pieces;
-  Protocol protocol;
   int root;
+  Collective collective;
+  Protocol protocol;
 };
 constexpr Call kCalls[] = {
-    {Collective::kAllReduce, "ring", 2, 3, Protocol::kSimple, 0},
-    {Collective::kAllReduce, "double_binary_tree", 1, 2, Protocol::kSimple, 0},
-    {Collective::kAllReduce, "halving_doubling", 1, 1, Protocol::kLl, 0},
-    {Collective::kAllReduce, "two_shot", 2, 1, Protocol::kSimple, 0},
-    {Collective::kAllReduce, "one_shot", 1, 2, Protocol::kLl, 0},
-    {Collective::kReduceScatter, "pat", 1, 2, Protocol::kSimple, 0},
-    {Collective::kAllGather, "bruck", 2, 1, Protocol::kSimple, 0},
-    {Collective::kAllGather, "direct", 1, 1, Protocol::kSimple, 0},
-    {Collective::kAllToAll, "pairwise", 1, 3, Protocol::kLl, 0},
-    {Collective::kAllToAll, "naive_root", 2, 2, Protocol::kSimple, 0},
-    {Collective::kBroadcast, "ring", 1, 2, Protocol::kSimple, 3},
-    {Collective::kReduce, "double_binary_tree", 2, 1, Protocol::kLl, 1},
-    {Collective::kGather, "direct", 2, 1, Protocol::kSimple, 4},
-    {Collective::kScatter, "naive_root", 1, 1, Protocol::kSimple, 2},
-    {Collective::kBarrier, "recursive_doubling", 1, 1, Protocol::kSimple, 0},
-    {Collective::kSendRecv, "direct", 2, 1, Protocol::kSimple, 0},
+    {"ring", 2, 3, 0, Collective::kAllReduce, Protocol::kSimple},
+    {"double_binary_tree", 1, 2, 0, Collective::kAllReduce, Protocol::kSimple},
+    {"halving_doubling", 1, 1, 0, Collective::kAllReduce, Protocol::kLl},
+    {"two_shot", 2, 1, 0, Collective::kAllReduce, Protocol::kSimple},
+    {"one_shot", 1, 2, 0, Collective::kAllReduce, Protocol::kLl},
+    {"pat", 1, 2, 0, Collective::kReduceScatter, Protocol::kSimple},
+    {"bruck", 2, 1, 0, Collective::kAllGather, Protocol::kSimple},
+    {"direct", 1, 1, 0, Collective::kAllGather, Protocol::kSimple},
+    {"pairwise", 1, 3, 0, Collective::kAllToAll, Protocol::kLl},
+    {"naive_root", 2, 2, 0, Collective::kAllToAll, Protocol::kSimple},
+    {"ring", 1, 2, 3, Collective::kBroadcast, Protocol::kSimple},
+    {"double_binary_tree", 2, 1, 1, Collective::kReduce, Protocol::kLl},
+    {"direct", 2, 1, 4, Collective::kGather, Protocol::kSimple},
+    {"naive_root", 1, 1, 2, Collective::kScatter, Protocol::kSimple},
+    {"recursive_doubling", 1, 1, 0, Collective::kBarrier, Protocol::kSimple},
+    {"direct", 2, 1, 0, Collective::kSendRecv, Protocol::kSimple},
 };
 
 // The calls share connections and counters and are not told apart by names.

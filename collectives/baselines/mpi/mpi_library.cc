@@ -107,10 +107,10 @@ std::vector<std::string> OpenComponents(const std::vector<std::string>& categori
 }
 
 std::string LibraryVersion() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
-  HOCKNEY_CHECK(MPI_Get_library_version(text.data(), &length));
-  return std::string(text.data(), static_cast<std::size_t>(length));
+  HOCKNEY_CHECK(MPI_Get_library_version(version.data(), &length));
+  return std::string(version.data(), static_cast<std::size_t>(length));
 }
 
 std::string_view Trim(std::string_view text) {
