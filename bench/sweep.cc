@@ -86,6 +86,7 @@ class Sweep {
   std::optional<RunFolder> folder_;
   std::vector<SweepRow> rows_;
   std::size_t rows_printed_ = 0;
+  std::int64_t launch_number_ = 0;  // in the run folder
 };
 
 Sweep::Sweep(Session& session, const SweepOptions& options, const Launch& launch)
@@ -117,6 +118,10 @@ void Sweep::OpenFolder() {
                           ? DefaultRunPath("sweep", std::chrono::system_clock::now())
                           : std::filesystem::path(options_.out);
     const CsvHeader header = {{"hockney", "sweep"}, {"ranks", std::to_string(session_.ranks())}};
+    if (options_.append && std::filesystem::exists(path / "sweep.csv")) {
+      for (const SweepRow& row : ReadSweep(path))
+        launch_number_ = std::max(launch_number_, row.launch + 1);
+    }
     folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
     WriteRun("running", ExitCode::kOk);
   });
@@ -140,8 +145,9 @@ void Sweep::WriteRun(const std::string& outcome, ExitCode code) {
 }
 
 void Sweep::Emit(const SweepRow& row, const std::vector<SampleRow>& samples) {
-  folder_->AppendSweep(row, samples);
   rows_.push_back(row);
+  rows_.back().launch = launch_number_;
+  folder_->AppendSweep(rows_.back(), samples);
 }
 
 bool Sweep::RunCell(const Cell& cell) {

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "collectives/executors/host/host_machine.h"
+#include "collectives/executors/in_place.h"
 #include "topology/check.h"
 
 namespace hockney {
@@ -154,26 +155,6 @@ Placement FindPlacement(const Call& call, const Layout& layout, int rank,
   place.input = offset(call.input, layout.BufferBytes(rank, Buffer::kInput));
   place.output = offset(call.output, layout.BufferBytes(rank, Buffer::kOutput));
   return place;
-}
-
-bool Overlap(const std::byte* a, std::size_t a_bytes, const std::byte* b, std::size_t b_bytes) {
-  return a_bytes > 0 && b_bytes > 0 && a < b + b_bytes && b < a + a_bytes;
-}
-
-// Whether input and output overlap; throws unless they do so at the in-place offsets.
-bool IsInPlace(const Call& call, const Layout& layout, int rank) {
-  const std::size_t input_bytes = layout.BufferBytes(rank, Buffer::kInput);
-  const std::size_t output_bytes = layout.BufferBytes(rank, Buffer::kOutput);
-  if (!Overlap(call.input, input_bytes, call.output, output_bytes)) return false;
-  const Layout::InPlace place = layout.FindInPlace(rank);
-  const std::byte* expected = call.output + place.offset;
-  const bool right =
-      place.input_inside_output ? call.input == expected : call.output == call.input + place.offset;
-  if (!place.supported || !right) {
-    throw std::invalid_argument(std::string(Name(call.shape.collective)) +
-                                ": input and output overlap, but not at the in-place offset");
-  }
-  return true;
 }
 
 bool ReachesPeers(const RankProgram& program) {
