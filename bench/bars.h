@@ -15,10 +15,10 @@ namespace hockney {
 enum class BarRule { kFigureAtLeast, kIntervalReaches, kFigureAtMost };
 
 struct BarResult {
-  std::string what;
-  std::string choice;  // the row that was judged
+  std::string what = {};
+  std::string choice = {};  // the row that was judged
   double value = 0;
-  Interval interval;
+  Interval interval = {};
   double bar = 0;
   BarRule rule = BarRule::kFigureAtLeast;
   std::size_t launches = 0;  // that the figure rests on

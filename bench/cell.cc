@@ -1,7 +1,7 @@
 #include "bench/cell.h"
 
 #include <algorithm>
-#include <cstring>
+#include <stdexcept>
 
 #include "bench/bound.h"
 #include "bench/correctness.h"
@@ -90,20 +90,7 @@ bool CellRunner::Run() {
   }
   for (Competitor& c : competitors_) c.active = !c.prepared.empty();
   if (context_.options->checks > 0 && cell_.collective != Collective::kBarrier) CheckAll(0);
-  const Layout layout = LayoutOf(cell_);
-  std::size_t together = 0;
-  for (int r = 0; r < cell_.ranks; ++r) together += BufferSet::Bytes(layout, r, cell_.in_place);
-  if (together >= 2 * context_.llc.bytes && sets_.size() == 1) {
-    std::vector<std::span<std::byte>> rooms;
-    const std::size_t stride = LargestSetBytes(cell_, layout);
-    for (int r = 0; r < cell_.ranks; ++r) {
-      rooms.push_back(context_.domain->ArenaOf(r).first(stride));
-    }
-    for (Competitor& pass : MakeBoundPasses(rooms, context_.session->rank())) {
-      pass.active = true;
-      competitors_.push_back(std::move(pass));
-    }
-  }
+  AddBoundPasses();
   const bool finished = TimeAll();
   if (context_.session->rank() == 0) EmitRows();
   return finished;
@@ -159,41 +146,69 @@ int CellRunner::ChooseRounds() const {
   return std::clamp(static_cast<int>(kBatchSeconds / std::max(round, 1e-9)), 1, kMostRounds);
 }
 
-bool CellRunner::TimeAll() {
+// Only where the buffers do not fit the caches: there a collective cannot be faster than memory.
+void CellRunner::AddBoundPasses() {
+  const Layout layout = LayoutOf(cell_);
+  std::size_t together = 0;
+  for (int r = 0; r < cell_.ranks; ++r) together += BufferSet::Bytes(layout, r, cell_.in_place);
+  if (together < 2 * context_.llc.bytes || sets_.size() > 1) return;
+  std::vector<std::span<std::byte>> rooms;
+  const std::size_t stride = LargestSetBytes(cell_, layout);
+  for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(stride));
+  for (Competitor& pass : MakeBoundPasses(rooms, context_.session->rank())) {
+    pass.active = true;
+    competitors_.push_back(std::move(pass));
+  }
+}
+
+void CellRunner::MakeTimed() {
   for (Competitor& c : competitors_) {
     Timed timed;
     timed.name = c.row.implementation == "mpi" ? kMpiName : nullptr;
-    const bool is_bound = c.bound_bytes > 0;
-    timed.before = [this, is_bound] {
-      if (context_.options->buffers != BufferState::kHot && !is_bound) {
-        for (const BufferSet& set : sets_) set.Refresh();
+    const bool refresh = context_.options->buffers != BufferState::kHot && c.bound_bytes == 0;
+    timed.before = [this, refresh] {
+      for (const BufferSet& set : sets_) {
+        if (refresh) set.Refresh();
       }
       if (context_.flusher != nullptr) context_.flusher->Flush();
     };
     for (const auto& prepared : c.prepared) timed.calls.push_back(prepared.get());
     timed_.push_back(std::move(timed));
   }
-  // What rank 0 decides between batches.
-  struct Plan {
-    std::int32_t rounds = 0;
-    std::int32_t interrupted = 0;
-    std::uint8_t active[512] = {};
-  } plan;
+}
+
+// What rank 0 decides between two batches.
+struct CellRunner::Plan {
+  static constexpr std::size_t kMostCompetitors = 512;
+  std::int32_t rounds = 0;  // 0: the cell ends
+  std::int32_t interrupted = 0;
+  std::uint8_t active[kMostCompetitors] = {};
+};
+
+CellRunner::Plan CellRunner::MakePlan() const {
+  Plan plan;
+  plan.interrupted = context_.interrupted && context_.interrupted() ? 1 : 0;
+  bool any = false;
+  for (std::size_t i = 0; i < competitors_.size(); ++i) {
+    plan.active[i] = competitors_[i].active && competitors_[i].bound_bytes == 0 ? 1 : 0;
+    any = any || plan.active[i] != 0;
+  }
+  // The passes of the bound are timed as long as any row is.
+  for (std::size_t i = 0; i < competitors_.size() && any; ++i) {
+    if (competitors_[i].bound_bytes > 0) plan.active[i] = 1;
+  }
+  plan.rounds = any && plan.interrupted == 0 ? ChooseRounds() : 0;
+  return plan;
+}
+
+bool CellRunner::TimeAll() {
+  if (competitors_.size() > Plan::kMostCompetitors) {
+    throw std::invalid_argument("sweep: more than 512 variants of one size; ask for fewer");
+  }
+  MakeTimed();
   while (true) {
-    if (context_.session->rank() == 0) {
-      plan = Plan{};
-      plan.interrupted = context_.interrupted && context_.interrupted() ? 1 : 0;
-      bool any = false;
-      for (std::size_t i = 0; i < competitors_.size() && i < sizeof plan.active; ++i) {
-        plan.active[i] = competitors_[i].active && competitors_[i].bound_bytes == 0 ? 1 : 0;
-        any = any || plan.active[i] != 0;
-      }
-      // The passes of the bound are timed as long as any row is.
-      for (std::size_t i = 0; i < competitors_.size() && any; ++i) {
-        if (competitors_[i].bound_bytes > 0) plan.active[i] = 1;
-      }
-      plan.rounds = any && plan.interrupted == 0 ? ChooseRounds() : 0;
-    }
+    Plan plan;
+    if (context_.session->rank() == 0) plan = MakePlan();
     context_.session->Broadcast(std::as_writable_bytes(std::span(&plan, 1)), 0);
     for (std::size_t i = 0; i < competitors_.size(); ++i) {
       competitors_[i].active = plan.active[i] != 0;

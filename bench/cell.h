@@ -30,8 +30,8 @@ struct SweepContext {
   const SweepOptions* options = nullptr;
   LastLevelCache llc{};
   bool oversubscribed = false;
-  std::function<void(const char*)> guard;  // told what blocking call runs now, null after it
-  std::function<bool()> interrupted;       // asked on rank 0 between batches
+  std::function<void(const char*)> guard = {};  // told what blocking call runs now, null after it
+  std::function<bool()> interrupted = {};       // asked on rank 0 between batches
 };
 
 // Measures one cell: checks the data of all competitors, times them interleaved in random order
@@ -48,6 +48,10 @@ class CellRunner {
  private:
   void PlaceBuffers();
   void CheckAll(int round);
+  void AddBoundPasses();
+  void MakeTimed();
+  struct Plan;
+  Plan MakePlan() const;
   bool TimeAll();
   std::vector<int> NextOrder(int rounds);
   int ChooseRounds() const;

@@ -11,8 +11,8 @@
 namespace hockney {
 namespace {
 
-// Sizes up to which packets are tried by default: they save a hop where latency is all, and cost a pass a word.
-// (results/README.md).
+// Sizes up to which packets are tried by default: they save a hop where latency is all, and cost a
+// pass a word. (results/README.md).
 constexpr std::uint64_t kMostLlBytes = 1024;
 // Bytes a rank from which non-temporal stores are tried by default.
 constexpr std::uint64_t kLeastNonTemporalBytes = 4 * 1024;

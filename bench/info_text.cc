@@ -53,10 +53,10 @@ std::string HardwareLines(const Json& host) {
                                   Text(host["cpu_model"]), Text(host["packages"]),
                                   Text(host["numa_nodes"]), Text(host["cores_online"]),
                                   Text(host["cpus_online"]), Text(virtual_machine)));
-  text += Line("usable", fmt::format("cores {}, cpus {}", Text(host["cores_allowed"]),
-                                     Text(host["cpu_list_allowed"])));
+  text += Line("usable", fmt::format("cores {}, cpus {} (by the first rank, before pinning)",
+                                     Text(host["cores_allowed"]), Text(host["cpu_list_allowed"])));
   text +=
-      Line("caches", fmt::format("L1d {}, L2 {}, L3 {}; last level shared by {} cores",
+      Line("caches", fmt::format("L1d {}, L2 {}, L3 {}; cores that share the last level {}",
                                  Bytes(host["l1d_bytes"]), Bytes(host["l2_bytes"]),
                                  Bytes(host["l3_bytes"]), Text(host["last_level_cache_cores"])));
   text += Line(
@@ -77,9 +77,8 @@ std::string MemoryLines(const Json& host) {
                                Rate(measured["copy_cached"]), Rate(measured["copy_non_temporal"])));
   text +=
       Line("", fmt::format("(median [95 % interval], bytes read + written; {} ranks at once, {} "
-                           "to {}; cache taken as {}, {})",
+                           "each; cache taken as {}, {})",
                            Text(measured["copy_ranks"]), Bytes(measured["copy_buffer_bytes"]),
-                           Bytes(measured["copy_buffer_bytes"]),
                            Bytes(measured["cache_bytes_used"]), Text(measured["cache_source"])));
   if (!measured["memory_reason"].is_null()) text += Line("", Text(measured["memory_reason"]));
   text += Line("pages",
@@ -114,16 +113,16 @@ std::string RankTable(const Json& info) {
 std::string CompiledLines(const Json& info) {
   const Json& versions = info["versions"];
   const Json& compiled = info["compiled"];
+  const std::string mpi = versions["mpi"].is_null() ? "not started" : Text(versions["mpi"]);
   std::string text = "built\n";
   text += Line("hockney", fmt::format("{}, {}, {}, kernels for {}", Text(versions["hockney"]),
                                       Text(versions["compiler"]), Text(versions["build_type"]),
                                       Text(versions["kernels"])));
-  text += Line("libraries", fmt::format("MPI {}; hwloc {}; UCX headers {}", Text(versions["mpi"]),
+  text += Line("libraries", fmt::format("MPI {}; hwloc {}; UCX headers {}", mpi,
                                         Text(versions["hwloc"]), Text(versions["ucx_headers"])));
   text += Line("CUDA", compiled["cuda"].get<bool>()
                            ? "toolkit " + Text(versions["cuda"]) + " found when this was configured"
                            : "missing: " + Text(compiled["cuda_reason"]));
-  text += Line("NCCL", "missing: " + Text(compiled["nccl_reason"]));
   for (const Json& each : compiled["implementations"]) {
     text += Line(Text(each["name"]),
                  (each["built"].get<bool>() ? "" : "missing: ") + Text(each["note"]));

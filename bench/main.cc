@@ -4,11 +4,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -18,7 +21,6 @@
 #include "bench/launch.h"
 #include "bench/options.h"
 #include "topology/check.h"
-#include "topology/machine.h"
 #include "tuner/records.h"
 
 namespace hockney {
@@ -31,20 +33,23 @@ std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand(), Sweep
 struct Failure {
   ExitCode code = ExitCode::kInternal;
   std::string text;
+  bool common = false;  // every rank has it (Launch::RunRanks says why), so one prints it
 };
 
 Failure CurrentFailure() {
   try {
     throw;
   } catch (const UsageError& error) {
-    return {ExitCode::kUsage, error.what()};
+    return {ExitCode::kUsage, error.what(), true};
   } catch (const InputError& error) {
-    return {ExitCode::kUsage, error.what()};
+    return {ExitCode::kUsage, error.what(), true};
   } catch (const CLI::Error& error) {
-    return {ExitCode::kUsage, error.what()};
+    return {ExitCode::kUsage, error.what(), true};
   } catch (const std::invalid_argument& error) {
-    return {ExitCode::kUsage, error.what()};
+    return {ExitCode::kUsage, error.what(), true};
   } catch (const EnvironmentError& error) {
+    return {ExitCode::kEnvironment, error.what(), true};
+  } catch (const std::system_error& error) {  // fmt cannot write, a thread cannot start
     return {ExitCode::kEnvironment, error.what()};
   } catch (const std::bad_alloc&) {
     return {ExitCode::kEnvironment, "out of memory"};
@@ -65,13 +70,11 @@ std::string NameOf(const CLI::App& program) {
   return chosen.empty() ? "hockney" : "hockney " + chosen[0]->get_name();
 }
 
-// What concerns all ranks is said by one, the rest by the rank it happened to.
 void Print(const Launch& launch, const std::string& name, Failure failure) {
-  const bool common = failure.code == ExitCode::kUsage || failure.code == ExitCode::kEnvironment;
-  if (common && launch.rank() != 0) return;
+  if (failure.common && launch.rank() != 0) return;
   std::replace(failure.text.begin(), failure.text.end(), '\n', ' ');
   std::string who;
-  if (launch.mpi_started() && !common) {
+  if (launch.mpi_started() && !failure.common) {
     std::array<char, 256> host{};
     gethostname(host.data(), host.size() - 1);
     who = fmt::format("rank {} on {}: ", launch.rank(), host.data());
@@ -130,7 +133,7 @@ void Parse(CLI::App& program, const Launch& launch) {
 // A full disk or a closed pipe shows only when the buffer is written.
 void FlushOutput() {
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw EnvironmentError("standard output cannot be written");
+    throw EnvironmentError(fmt::format("standard output: {}", strerrordesc_np(errno)));
   }
 }
 

@@ -24,6 +24,10 @@ namespace {
 // algorithm.
 constexpr int kLanesPerDataLane = 4;
 
+// Slots of all connections of a rank together; many ranks get smaller slots rather than more
+// memory.
+constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
+
 void AddSizes(const SweepOptions& options, Cell cell, std::vector<Cell>& cells) {
   if (options.count) {
     cell.count = *options.count;
@@ -60,6 +64,9 @@ class Sweep {
   int Run();
 
  private:
+  std::unique_ptr<Prepared> PrepareBarrier();
+  void SetUp();
+  int Measure();
   HostDomain::Options DomainOptions() const;
   bool RunCell(const Cell& cell);
   void OpenFolder();
@@ -104,6 +111,10 @@ HostDomain::Options Sweep::DomainOptions() const {
   HostDomain::Options options;
   options.lanes =
       kLanesPerDataLane * *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  const std::size_t connections = static_cast<std::size_t>(options.lanes) * session_.ranks() *
+                                  static_cast<std::size_t>(options.limits.slots);
+  options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
+                                                      4096, options.limits.slot_bytes);
   for (const Cell& cell : cells_) {
     options.arena_bytes =
         std::max(options.arena_bytes, CellArenaBytes(options_, cell, session_.rank(), llc_.bytes));
@@ -168,11 +179,19 @@ bool Sweep::RunCell(const Cell& cell) {
   return go_on;
 }
 
-int Sweep::Run() {
-  if (options_.dry_run) {
-    if (is_writer()) PrintPlan(cells_, DomainOptions().arena_bytes, session_.ranks());
-    return ToInt(ExitCode::kOk);
-  }
+// Our own barrier, used to start every sample of every competitor.
+std::unique_ptr<Prepared> Sweep::PrepareBarrier() {
+  const Shape shape{Collective::kBarrier, session_.ranks(), 0};
+  Call call;
+  call.shape = shape;
+  call.counts = EvenCounts(shape, 0);
+  const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
+  const FlowLimits& limits = domain_->options().limits;
+  return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, 1, limits),
+                            StorePolicy::kCached);
+}
+
+void Sweep::SetUp() {
   domain_ = std::make_unique<HostDomain>(session_, DomainOptions());
   executor_ = std::make_unique<HostExecutor>(
       session_, *domain_,
@@ -187,40 +206,34 @@ int Sweep::Run() {
     fmt::print(stderr, "hockney: {}\n", cause);
   };
   watchdog_ = std::make_unique<Watchdog>(options_.timeout_seconds, last_words, session_.rank());
-  Cell meeting;
-  meeting.collective = Collective::kBarrier;
-  meeting.ranks = session_.ranks();
-  const Call call{
-      meeting.shape(), EvenCounts(meeting.shape(), 0), DataType::kFloat32, ReduceOp::kSum, nullptr,
-      nullptr};
-  const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
-  barrier_ = executor_->Prepare(
-      call, row, ChooseFlow(row, call.counts, call.type, {}, 1, domain_->options().limits),
-      StorePolicy::kCached);
-  context_.guard = [this](const char* what) {
+  barrier_ = PrepareBarrier();
+  const auto guard = [this](const char* what) {
     if (what != nullptr) watchdog_->Arm(what);
     if (what == nullptr) watchdog_->Disarm();
   };
-  timer_ = std::make_unique<Timer>(session_, *barrier_, context_.guard);
+  timer_ = std::make_unique<Timer>(session_, *barrier_, guard);
   if (options_.buffers == BufferState::kCold) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
   }
-  context_.session = &session_;
-  context_.domain = domain_.get();
-  context_.executor = executor_.get();
-  context_.mpi = mpi_.get();
-  context_.timer = timer_.get();
-  context_.flusher = flusher_.get();
-  context_.verified = &verified_;
-  context_.options = &options_;
-  context_.llc = llc_;
-  context_.oversubscribed = place_.oversubscribed;
-  context_.interrupted = [] { return InterruptGuard::Signal() != 0; };
+  context_ = {.session = &session_,
+              .domain = domain_.get(),
+              .executor = executor_.get(),
+              .mpi = mpi_.get(),
+              .timer = timer_.get(),
+              .flusher = flusher_.get(),
+              .verified = &verified_,
+              .options = &options_,
+              .llc = llc_,
+              .oversubscribed = place_.oversubscribed,
+              .guard = guard,
+              .interrupted = [] { return InterruptGuard::Signal() != 0; }};
   facts_ = CollectFacts(session_, place_,
                         {.command_line = launch_.arguments(),
                          .rank_source = launch_.rank_source(),
                          .mpi_library = mpi_ ? mpi_->Library() : ""});
-  OpenFolder();
+}
+
+int Sweep::Measure() {
   bool finished = true;
   Progress progress(options_.progress, cells_.size(), is_writer());
   for (std::size_t i = 0; i < cells_.size() && finished; ++i) {
@@ -235,6 +248,22 @@ int Sweep::Run() {
   PrintFastest(rows_);
   fmt::print("\nrun folder: {}\n", folder_->path().string());
   return ToInt(code);
+}
+
+int Sweep::Run() {
+  if (options_.dry_run) {
+    if (is_writer()) PrintPlan(cells_, DomainOptions().arena_bytes, session_.ranks());
+    return ToInt(ExitCode::kOk);
+  }
+  SetUp();
+  OpenFolder();
+  try {
+    return Measure();
+  } catch (const TimeoutError&) {
+    // Rows are in the folder already; say there how the run ended.
+    if (is_writer()) WriteRun("timeout", ExitCode::kTimeout);
+    throw;
+  }
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "bench/sizes.h"
 #include "bench/sweep.h"
 #include "collectives/algorithms.h"
+#include "collectives/flow.h"
 
 namespace hockney {
 namespace {
@@ -52,13 +53,14 @@ std::optional<std::uint64_t> OptionalCount(const char* option, const std::string
   return ParseCount(option, text, least);
 }
 
-std::vector<int> ParseInts(const char* option, const std::string& text, int least) {
+// Whole numbers of 1 to `most`, comma-separated.
+std::vector<int> ParseInts(const char* option, const std::string& text, std::uint64_t most) {
   std::vector<int> values;
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::uint64_t value = ParseCount(option, text.substr(at, end - at), least);
-    if (value > 64) FailOption(option, text, "numbers of at most 64");
+    const std::uint64_t value = ParseCount(option, text.substr(at, end - at), 1);
+    if (value > most) FailOption(option, text, "numbers of 1 to " + std::to_string(most));
     values.push_back(static_cast<int>(value));
     at = end + 1;
   }
@@ -104,8 +106,8 @@ void ReadVariants(const Texts& texts, SweepOptions& options) {
       options.stores.push_back(name == "cached" ? StorePolicy::kCached : StorePolicy::kNonTemporal);
     }
   }
-  options.lanes = ParseInts("--lanes", texts.lanes, 1);
-  options.slices = ParseInts("--slices", texts.slices, 1);
+  options.lanes = ParseInts("--lanes", texts.lanes, 16);
+  options.slices = ParseInts("--slices", texts.slices, FlowLimits{}.slots - 1);
 }
 
 void ReadMeasurement(const Texts& texts, SweepOptions& options) {

@@ -202,6 +202,7 @@ INSTANTIATE_TEST_SUITE_P(
                       BadLine{"lst", "\"lst\"", "\"list\""},
                       BadLine{"frobnicate -b 8", "\"frobnicate\"", "hockney --help"},
                       BadLine{"--versoin", "\"--versoin\"", "\"--version\""},
+                      BadLine{"sweep --mibytes 8", "\"--mibytes\"", "\"--minbytes\""},
                       BadLine{"list --jsn", "\"--jsn\"", "\"--json\""},
                       BadLine{"info --lokal=2", "\"--lokal=2\"", "\"--local\""},
                       BadLine{"info stray", "\"stray\"", "hockney info --help"},
@@ -214,7 +215,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ProgramTest, FullDiskBehindStandardOutputIsAnError) {
   const Outcome run = RunShell("$HOCKNEY list > /dev/full");
   EXPECT_EQ(run.exit_code, 3);
-  EXPECT_THAT(run.err, AllOf(IsOneLine(), HasSubstr("standard output")));
+  EXPECT_THAT(run.err, AllOf(IsOneLine(), HasSubstr("No space left")));
 }
 
 // Under mpirun. Its exit code is that of the first rank that failed.

@@ -28,6 +28,7 @@ std::vector<int> RankCounts() {
 // One of the two trees, by rank.
 std::vector<TreeNode> TreeOf(int ranks, int tree) {
   std::vector<TreeNode> nodes;
+  nodes.reserve(ranks);
   for (int rank = 0; rank < ranks; ++rank) nodes.push_back(FindDoubleTree(ranks, rank)[tree]);
   return nodes;
 }
