@@ -72,7 +72,10 @@ std::string NameOf(const CLI::App& program) {
 
 void Print(const Launch& launch, const std::string& name, Failure failure) {
   if (failure.common && launch.rank() != 0) return;
-  std::replace(failure.text.begin(), failure.text.end(), '\n', ' ');
+  // The message stays one line, whatever was typed.
+  std::replace_if(
+      failure.text.begin(), failure.text.end(), [](unsigned char c) { return c < ' ' || c == 127; },
+      ' ');
   std::string who;
   if (launch.mpi_started() && !failure.common) {
     std::array<char, 256> host{};
@@ -105,9 +108,9 @@ std::vector<std::string_view> OptionNames(const CLI::App& app, std::vector<std::
     known = {storage.begin(), storage.end()};
   }
   const auto close = Suggest(word.substr(0, word.find('=')), known);
-  FailOption(what, word,
-             fmt::format("{}{}", close ? fmt::format("\"{}\" or another ", *close) : "",
-                         fmt::format("{} of {} --help", what, NameOf(program))));
+  throw UsageError(fmt::format("\"{}\": unknown {}{}; {} --help lists what is accepted", word, what,
+                               close ? fmt::format(", did you mean \"{}\"", *close) : "",
+                               NameOf(program)));
 }
 
 // Reads the command line; throws for anything that does not belong there.
@@ -178,4 +181,11 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace hockney
 
-int main(int argc, char** argv) { return hockney::Main(argc, argv); }
+int main(int argc, char** argv) {
+  try {
+    return hockney::Main(argc, argv);
+  } catch (...) {  // the report of a failure failed
+    std::fputs("hockney: out of memory or standard error closed\n", stderr);
+    return hockney::ToInt(hockney::ExitCode::kInternal);
+  }
+}

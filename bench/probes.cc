@@ -80,7 +80,7 @@ CopyRate MeasureCopy(Session& local, StorePolicy store, std::span<std::byte> seg
 // A word of a process that others may try to read.
 struct Window {
   std::int64_t pid = 0;
-  std::uint64_t address = 0;
+  const std::uint64_t* address = nullptr;  // as that process sees it
   std::uint64_t value = 0;
 };
 
@@ -88,8 +88,7 @@ struct Window {
 int ReadWindow(const Window& peer) {
   std::uint64_t value = 0;
   const iovec here{.iov_base = &value, .iov_len = sizeof value};
-  // An address of another process: an integer until the kernel looks at it.
-  const iovec there{.iov_base = reinterpret_cast<void*>(peer.address), .iov_len = sizeof value};
+  const iovec there{.iov_base = const_cast<std::uint64_t*>(peer.address), .iov_len = sizeof value};
   const auto got = process_vm_readv(static_cast<pid_t>(peer.pid), &here, 1, &there, 1, 0);
   if (got < 0) return errno;
   return value == peer.value ? 0 : EIO;
@@ -118,8 +117,7 @@ std::string ProbeCrossMemoryAttach(Session& local) {
   const int ranks = local.ranks();
   if (ranks == 1) return "not applicable: one rank on this host";
   const std::uint64_t word = 0x9e3779b97f4a7c15U * (static_cast<unsigned>(getpid()) | 1U);
-  const Window mine{
-      .pid = getpid(), .address = reinterpret_cast<std::uintptr_t>(&word), .value = word};
+  const Window mine{.pid = getpid(), .address = &word, .value = word};
   const std::vector<Window> windows = Gather(local, mine);
   struct Outcome {
     int peer = -1;
