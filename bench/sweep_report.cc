@@ -80,6 +80,8 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head) {
     const std::optional<double> mpi = MpiTime(rows, row);
     std::optional<double> gain;
     if (mpi && row.time_us_median) gain = *mpi / *row.time_us_median;
+    std::optional<double> percent;
+    if (row.bound_fraction) percent = 100 * *row.bound_fraction;
     std::string status = std::string(Name(row.status));
     if (row.converged == false) status += " (not converged)";
     if (!row.reason.empty()) status += ": " + row.reason;
@@ -91,7 +93,7 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head) {
                Name(row.collective), FormatSize(row.size_bytes),
                row.in_place.value_or(false) ? "in" : "out", DescribeChoice(row),
                FormatOr(row.time_us_median, "{:.2f}"), interval, FormatOr(row.busbw_GBps, "{:.3f}"),
-               FormatOr(gain, "{:.2f}x"), FormatOr(row.bound_fraction, "{:.0%}"), status);
+               FormatOr(gain, "{:.2f}x"), FormatOr(percent, "{:.0f}%"), status);
   }
   std::fflush(stdout);
 }

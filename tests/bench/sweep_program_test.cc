@@ -106,7 +106,7 @@ TEST(SweepProgramTest, BadInputIsOneLineThatNamesTheOption) {
       {"sweep all_reduce -b -8", "-8"},
       {"sweep all_reduce -f 0", "--stepfactor"},
       {"sweep all_reduce -n 0", "--iters"},
-      {"sweep all_reduce", "all_reduce"},
+      {"sweep all_reduec", "all_reduce"},
       {"sweep all_reduce -d float33", "float33"},
       {"sweep all_reduce -o plus", "plus"},
       {"sweep all_reduce --algorithm rign", "ring"},

@@ -62,7 +62,7 @@ TEST(HostExecutorAllocationTest, RunAllocatesNothing) {
   });
   EXPECT_EQ(Allocations().load(), 0);
   counting = true;
-  delete new int(1);
+  ::operator delete(::operator new(1));
   counting = false;
   EXPECT_EQ(Allocations().load(), 1) << "the counter itself does not count";
 }
