@@ -47,7 +47,7 @@ class CellRunner {
 
  private:
   void PlaceBuffers();
-  void CheckAll(int round);
+  void CheckAll();
   void AddBoundPasses();
   void MakeTimed();
   struct Plan;
@@ -73,8 +73,7 @@ class CellRunner {
   int last_batch_rounds_ = 0;
 };
 
-// Bytes of this rank's arena that the cell needs.
-std::size_t CellArenaBytes(const SweepOptions& options, const Cell& cell, int rank,
-                           std::uint64_t llc_bytes);
+// Bytes of a rank's arena that the cell needs, the same for all ranks.
+std::size_t CellArenaBytes(const SweepOptions& options, const Cell& cell, std::uint64_t llc_bytes);
 
 }  // namespace hockney

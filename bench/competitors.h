@@ -44,7 +44,6 @@ struct Competitor {
   std::vector<double> times_us;
   std::vector<double> skews_ns;
   std::vector<SampleRow> samples;
-  std::vector<std::uint64_t> slowest_counts;  // by rank: how often it was the slowest
 };
 
 // Verdicts by (row, shape, flow), so that each is proved once a run.

@@ -116,8 +116,7 @@ HostDomain::Options Sweep::DomainOptions() const {
   options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
                                                       4096, options.limits.slot_bytes);
   for (const Cell& cell : cells_) {
-    options.arena_bytes =
-        std::max(options.arena_bytes, CellArenaBytes(options_, cell, session_.rank(), llc_.bytes));
+    options.arena_bytes = std::max(options.arena_bytes, CellArenaBytes(options_, cell, llc_.bytes));
   }
   return options;
 }

@@ -81,17 +81,17 @@ SymbolicMachine::Moved SymbolicMachine::Receive(int lane, int peer, Buffer buffe
 }
 
 SymbolicMachine::Moved SymbolicMachine::ReadMemory(int lane, int owner, const Operand& source,
-                                                   const LoopCounters& at, int slice) {
+                                                   const Moment& now) {
   const int thread = world_.ThreadOf(rank_, lane);
   const Layout& layout = *world_.PlanOf(rank_).layout;
   Moved moved;
   for (int j = 0; j < source.run.count; ++j) {
-    const int chunk = FindChunk(source.run, at, j);
-    Cell& cell = world_.CellOf(rank_, owner, source.buffer, chunk, slice);
+    const int chunk = FindChunk(source.run, now.at, j);
+    Cell& cell = world_.CellOf(rank_, owner, source.buffer, chunk, now.slice);
     world_.CheckRace(cell.Read(world_.clocks_, thread), thread, "reads", owner);
     const Symbol& symbol = cell.symbol;
     if (source.buffer == Buffer::kInput) {
-      const Symbol pristine{static_cast<std::int64_t>(chunk) * world_.flow_.slices + slice,
+      const Symbol pristine{static_cast<std::int64_t>(chunk) * world_.flow_.slices + now.slice,
                             world_.sets_.Single(owner), world_.ranks_[rank_].call, false};
       if (!(symbol == pristine)) {
         Throw(lane, FaultKind::kWrongResult,
@@ -136,12 +136,12 @@ void SymbolicMachine::Send(int lane, int peer, Buffer buffer, const Moved& moved
 }
 
 void SymbolicMachine::WriteMemory(int lane, int owner, const Operand& target, const Moved& moved,
-                                  const LoopCounters& at, int slice) {
+                                  const Moment& now) {
   const int thread = world_.ThreadOf(rank_, lane);
   const Layout& layout = *world_.PlanOf(rank_).layout;
   for (int j = 0; j < target.run.count; ++j) {
-    const int chunk = FindChunk(target.run, at, j);
-    Cell& cell = world_.CellOf(rank_, owner, target.buffer, chunk, slice);
+    const int chunk = FindChunk(target.run, now.at, j);
+    Cell& cell = world_.CellOf(rank_, owner, target.buffer, chunk, now.slice);
     world_.CheckRace(cell.Write(world_.clocks_, thread), thread, "writes", owner);
     cell.symbol = moved[j].symbol;
     if (layout.Find(owner, target.buffer, chunk).bytes != moved[j].bytes) {
@@ -214,20 +214,20 @@ std::uint64_t SymbolicMachine::CountBytes(const Moved& moved) {
   return bytes;
 }
 
-SymbolicMachine::Moved SymbolicMachine::ReadSources(int lane, const Step& step,
-                                                    const LoopCounters& at, int slice) {
+SymbolicMachine::Moved SymbolicMachine::ReadSources(int lane, const Step& step, const Moment& now) {
   Moved sum;
   bool first = true;
   for (int s = 0; s < step.source_count; ++s) {
     const Operand& source = step.source[s];
     const auto take = [&](int peer) {
-      Moved next = IsFifo(source) ? Receive(lane, peer, source.buffer)
-                                  : ReadMemory(lane, peer, source, at, slice);
+      Moved next =
+          IsFifo(source) ? Receive(lane, peer, source.buffer) : ReadMemory(lane, peer, source, now);
       if (next.size() != static_cast<std::size_t>(source.run.count)) {
         Throw(lane, FaultKind::kBytes, "receives a message of another number of chunks");
       }
       if (!IsFifo(source)) {
-        CountTransfer({rank_, lane, peer, source.run.count, false, false, CountBytes(next)}, slice);
+        CountTransfer({rank_, lane, peer, source.run.count, false, false, CountBytes(next)},
+                      now.slice);
       }
       if (first) {
         sum = std::move(next);
@@ -240,7 +240,7 @@ SymbolicMachine::Moved SymbolicMachine::ReadSources(int lane, const Step& step,
     if (source.place == Place::kSelf) {
       take(rank_);
     } else {
-      ForEachPeer(source, at, ranks(), take);
+      ForEachPeer(source, now.at, ranks(), take);
     }
   }
   return sum;
@@ -250,7 +250,7 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
   CheckStep(lane, step);
   CheckConnections(lane, step, at);
   CheckOverlap(lane, step, at);
-  Moved sum = ReadSources(lane, step, at, slice);
+  Moved sum = ReadSources(lane, step, {at, slice});
   if (step.final) {
     for (auto& part : sum) part.symbol.final = true;
   }
@@ -262,7 +262,7 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
       if (IsFifo(target)) {
         Send(lane, peer, target.buffer, sum);
       } else {
-        WriteMemory(lane, peer, target, sum, at, slice);
+        WriteMemory(lane, peer, target, sum, {at, slice});
       }
       return true;
     };

@@ -151,14 +151,18 @@ class SymbolicMachine {
 
  private:
   using Moved = std::vector<SymbolicWorld::Part>;
+  struct Moment {
+    const LoopCounters& at;
+    int slice;
+  };
   static std::uint64_t CountBytes(const Moved& moved);
-  Moved ReadSources(int lane, const Step& step, const LoopCounters& at, int slice);
+  Moved ReadSources(int lane, const Step& step, const Moment& now);
   Moved Receive(int lane, int peer, Buffer buffer);
-  Moved ReadMemory(int lane, int owner, const Operand& source, const LoopCounters& at, int slice);
+  Moved ReadMemory(int lane, int owner, const Operand& source, const Moment& now);
   void Combine(int lane, const Step& step, Moved& sum, const Moved& next);
   void Send(int lane, int peer, Buffer buffer, const Moved& moved);
   void WriteMemory(int lane, int owner, const Operand& target, const Moved& moved,
-                   const LoopCounters& at, int slice);
+                   const Moment& now);
   void CheckWaits(int lane) const;
   void CheckConnections(int lane, const Step& step, const LoopCounters& at) const;
   void CheckStep(int lane, const Step& step) const;

@@ -1,14 +1,10 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
-#include <span>
-#include <string>
 
-#include "collectives/algorithms.h"
-#include "collectives/kernels/kernels.h"
 #include "collectives/layout.h"
 #include "collectives/program.h"
+#include "collectives/types.h"
 
 namespace hockney {
 
@@ -18,9 +14,9 @@ struct Call {
   Counts counts{};
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
-  std::byte* input =
-      nullptr;  // may be null where the collective gives this rank no input (or output)
-  std::byte* output = nullptr;  // equal to, or inside, input for in-place calls
+  // Null where the collective gives this rank no such buffer; in place they overlap.
+  std::byte* input = nullptr;
+  std::byte* output = nullptr;
 };
 
 // A collective that is ready to run any number of times on fixed buffers.

@@ -2,17 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/bench/run_program.h"
 #include "tests/requirements.h"
 
 namespace hockney {
@@ -22,44 +17,11 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using testing::Outcome;
+using testing::RunShell;
 using ::testing::StartsWith;
 
-struct Outcome {
-  int exit_code = -1;
-  std::string out;
-  std::string err;
-};
-
-std::string ReadAll(std::FILE* file) {
-  std::string text;
-  std::array<char, 4096> part{};
-  for (std::size_t n = 0; (n = std::fread(part.data(), 1, part.size(), file)) > 0;) {
-    text.append(part.data(), n);
-  }
-  return text;
-}
-
-// Runs `words` in a shell, with the program as $HOCKNEY and without what a launcher around the test
-// would have set. popen gives one stream, so stderr takes the way over a file.
-Outcome RunShell(const std::string& words) {
-  using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
-  const File errors(std::tmpfile(), std::fclose);
-  const std::string fd = std::to_string(fileno(errors.get()));
-  const std::string line =
-      "unset OMPI_COMM_WORLD_SIZE OMPI_COMM_WORLD_RANK PMI_SIZE PMI_RANK SLURM_STEP_NUM_TASKS "
-      "SLURM_PROCID; export HOCKNEY=" HOCKNEY_PROGRAM "; { " +
-      words + "; } 2>/proc/self/fd/" + fd;
-  std::FILE* pipe = popen(line.c_str(), "r");
-  Outcome outcome;
-  outcome.out = ReadAll(pipe);
-  const int status = pclose(pipe);
-  if (WIFEXITED(status)) outcome.exit_code = WEXITSTATUS(status);
-  std::rewind(errors.get());
-  outcome.err = ReadAll(errors.get());
-  return outcome;
-}
-
-Outcome RunHockney(const std::string& arguments) { return RunShell("$HOCKNEY " + arguments); }
+Outcome RunHockney(const std::string& arguments) { return testing::RunProgram(arguments); }
 
 auto IsOneLine() { return MatchesRegex("[^\n]+\n"); }
 
@@ -221,16 +183,8 @@ TEST(ProgramTest, FullDiskBehindStandardOutputIsAnError) {
 // Under mpirun. Its exit code is that of the first rank that failed.
 class MpirunTest : public ::testing::Test {
  protected:
-  Outcome Run(const std::string& arguments) {
-    return RunShell(
-        "export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; "
-        "mpirun --oversubscribe -n 2 $HOCKNEY " +
-        arguments);
-  }
-  bool HasMpirun() {
-    return RequireOrSkip("mpi", RunShell("command -v mpirun").exit_code == 0,
-                         "mpirun is not installed");
-  }
+  Outcome Run(const std::string& arguments) { return testing::RunUnderMpi(2, arguments); }
+  bool HasMpirun() { return RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not installed"); }
 };
 
 TEST_F(MpirunTest, InfoShowsProcesses) {
