@@ -7,6 +7,7 @@
 #include "collectives/executors/executor.h"
 #include "collectives/executors/host/host_domain.h"
 #include "collectives/flow.h"
+#include "collectives/kernels/kernels.h"
 
 namespace hockney {
 
