@@ -115,6 +115,7 @@ BarResult JudgeSpeed(const CellKey& key, const CellRows& cell, const std::string
     if (launch % 2 == 0 || beside == mpi.end()) continue;
     medians.emplace_back(*beside->second->time_us_median, *row->time_us_median);
   }
+  launches.reserve(medians.size());
   for (const auto& [a, b] : medians) launches.push_back({{&a, 1}, {&b, 1}});
   BarResult result{.what = Describe(key) + ": speed over MPI",
                    .choice = ours,
@@ -140,6 +141,7 @@ BarResult JudgeRoofline(const CellKey& key, const CellRows& cell, const std::str
                    .launches = fractions.size()};
   if (fractions.empty()) return result;
   std::vector<LaunchSamples> launches;
+  launches.reserve(fractions.size());
   for (const double& fraction : fractions) launches.push_back({{&fraction, 1}, {&kOne, 1}});
   const Ratio ratio = RatioOfMedians(launches);
   result.value = ratio.value;

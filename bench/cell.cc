@@ -152,6 +152,7 @@ void CellRunner::AddBoundPasses() {
   if (together < 2 * context_.llc.bytes || sets_.size() > 1) return;
   std::vector<std::span<std::byte>> rooms;
   const std::size_t stride = LargestSetBytes(cell_, layout);
+  rooms.reserve(cell_.ranks);
   for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(stride));
   for (Competitor& pass : MakeBoundPasses(rooms, context_.session->rank())) {
     pass.active = true;

@@ -24,7 +24,6 @@ constexpr double kVerifySeconds = 2;
 struct Variant {
   const Algorithm* row = nullptr;
   Parameters parameters{};
-  int slices = 1;
   StorePolicy store = StorePolicy::kCached;
 };
 
@@ -65,7 +64,8 @@ std::vector<Variant> MakeVariants(const SweepOptions& options, const Cell& cell)
       for (const StorePolicy store : StoresFor(options, row, protocol, size, cell.ranks)) {
         for (const int lanes : options.lanes) {
           for (const int slices : options.slices) {
-            Variant variant{&row, {}, slices, store};
+            Variant variant{&row, {}, store};
+            variant.parameters.slices = slices;
             variant.parameters.protocol = protocol;
             variant.parameters.lanes = lanes;
             variants.push_back(variant);
@@ -144,7 +144,7 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   const Call first = MakeCall(cell, sets[0]);
   try {
     const CallFlow flow = ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters,
-                                     variant.slices, context.domain->options().limits);
+                                     context.domain->options().limits);
     row.parameters = "pieces=" + std::to_string(flow.parameters.pieces) +
                      ";slice_bytes=" + std::to_string(flow.slice_bytes) +
                      ";slices=" + std::to_string(flow.flow.slices) +

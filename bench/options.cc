@@ -59,6 +59,7 @@ auto ParseEnumerators(std::string_view option, std::string_view text, const All&
   using T = typename All::value_type;
   if (text == "all") return std::vector<T>(all.begin(), all.end());
   std::vector<std::string_view> names;
+  names.reserve(all.size());
   for (const T value : all) names.push_back(Name(value));
   return ParseList<T>(option, text, names, parse);
 }

@@ -186,7 +186,7 @@ std::unique_ptr<Prepared> Sweep::PrepareBarrier() {
   call.counts = EvenCounts(shape, 0);
   const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
   const FlowLimits& limits = domain_->options().limits;
-  return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, 1, limits),
+  return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
                             StorePolicy::kCached);
 }
 

@@ -11,12 +11,12 @@ namespace hockney {
 // and add its row.
 struct Algorithm {
   std::string_view name;
-  Collective collective = Collective::kAllReduce;
   RankProgram (*build)(const Shape&, int rank, const Parameters&) = nullptr;
   // Bytes this rank sends or writes to, or reads from, other ranks, over the size of the collective
   // (nccl-tests' size column), when blocks are even. Source: the algorithm's paper; design
   // section 3.
   double (*wire_fraction)(const Shape&, int rank, const Parameters&) = nullptr;
+  Collective collective = Collective::kAllReduce;
   bool simple_uses_peer_memory =
       false;           // with protocol simple it reads and writes peers' buffers: one host only
   bool has_ll = true;  // has messages that packets can carry

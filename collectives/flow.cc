@@ -38,7 +38,8 @@ int LargestMessageChunks(const RankProgram& program) {
 bool UsesConnections(const RankProgram& program) { return LargestMessageChunks(program) > 0; }
 
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, int slices, const FlowLimits& limits) {
+                    Parameters parameters, const FlowLimits& limits) {
+  const int slices = parameters.slices;
   if (slices < 1 || slices >= limits.slots) {
     throw std::invalid_argument("slices = " + std::to_string(slices) + ": expected 1.." +
                                 std::to_string(limits.slots - 1) + " for " +

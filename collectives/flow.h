@@ -25,11 +25,11 @@ struct CallFlow {
   std::size_t slice_bytes = 0;
 };
 
-// Chooses the fewest pieces whose chunks, in `slices` slices (at least 1, less than the slots:
-// fused steps need a free one), fit the connections. Every rank gets the same answer from the same
-// arguments. Throws std::invalid_argument for slices out of range.
+// Chooses the fewest pieces whose chunks, in `parameters.slices` slices (at least 1, less than the
+// slots: fused steps need a free one), fit the connections. Every rank gets the same answer from
+// the same arguments. Throws std::invalid_argument for slices out of range.
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, int slices, const FlowLimits& limits);
+                    Parameters parameters, const FlowLimits& limits);
 
 // Chunks in the largest message of the program.
 int LargestMessageChunks(const RankProgram& program);

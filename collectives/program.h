@@ -133,6 +133,7 @@ struct Parameters {
   Protocol protocol = Protocol::kSimple;
   int lanes = 1;          // data lanes: the vector is cut over them and they run at the same time
   int pieces = 1;         // repetitions of the schedule over successive parts of the vector
+  int slices = 2;         // most slices of a chunk on its way through a connection
   int aggregation = 0;    // most chunks in a message of `pat`; 0 = no limit
   bool in_place = false;  // output and input overlap at NCCL's in-place offsets
 };

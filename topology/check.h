@@ -6,7 +6,8 @@
 
 namespace hockney {
 
-// A call into MPI, UCX, CUDA, NCCL or the operating system failed. what() names file, line, call and status.
+// A call into MPI, UCX, CUDA, NCCL or the operating system failed. what() names file, line, call
+// and status.
 class BackendError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -18,7 +19,8 @@ class EnvironmentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-// A wait passed its deadline, or a peer is gone: the program exits 4. what() says who waited for whom.
+// A wait passed its deadline, or a peer is gone: the program exits 4. what() says who waited for
+// whom.
 class TimeoutError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -35,10 +37,11 @@ struct Deleter {
 
 }  // namespace hockney
 
-// Throws BackendError when `call` fails. Each C API adds one overload: const char* StatusText(status), null on success.
-#define HOCKNEY_CHECK(call)                                                                    \
-  do {                                                                                         \
-    if (const char* text = StatusText(call))                                                   \
-      throw ::hockney::BackendError(std::string(__FILE__ ":") + std::to_string(__LINE__) +     \
-                                    ": " #call ": " + text);                                   \
+// Throws BackendError when `call` fails. Each C API adds one overload: const char*
+// StatusText(status), null on success.
+#define HOCKNEY_CHECK(call)                                                                \
+  do {                                                                                     \
+    if (const char* text = StatusText(call))                                               \
+      throw ::hockney::BackendError(std::string(__FILE__ ":") + std::to_string(__LINE__) + \
+                                    ": " #call ": " + text);                               \
   } while (false)

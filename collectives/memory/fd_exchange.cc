@@ -70,6 +70,7 @@ struct Message {
   }
   Message(const Message&) = delete;
   Message& operator=(const Message&) = delete;
+  ~Message() = default;
 
   char byte = 0;
   iovec part{&byte, 1};

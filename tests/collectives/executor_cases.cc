@@ -102,9 +102,9 @@ std::string Describe(const ExecutorCase& test) {
          std::to_string(test.counts.ranks) + " root " + std::to_string(test.counts.root) + " " +
          std::string(Name(test.type)) + " " + std::string(Name(test.op)) + " counts" + counts +
          (test.parameters.protocol == Protocol::kLl ? " ll" : " simple") + " lanes " +
-         std::to_string(test.parameters.lanes) + " slices " + std::to_string(test.slices) +
-         (test.in_place ? " in place" : "") + " off " + std::to_string(test.misalignment) +
-         (test.store == StorePolicy::kNonTemporal ? " nt" : "");
+         std::to_string(test.parameters.lanes) + " slices " +
+         std::to_string(test.parameters.slices) + (test.in_place ? " in place" : "") + " off " +
+         std::to_string(test.misalignment) + (test.store == StorePolicy::kNonTemporal ? " nt" : "");
 }
 
 std::size_t ArenaBytes(const ExecutorCase& test) {
@@ -119,8 +119,8 @@ std::size_t ArenaBytes(const ExecutorCase& test) {
 std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
                     const ExecutorCase& test, int calls) {
   const int rank = session.rank();
-  const CallFlow flow = ChooseFlow(*test.row, test.counts, test.type, test.parameters, test.slices,
-                                   domain.options().limits);
+  const CallFlow flow =
+      ChooseFlow(*test.row, test.counts, test.type, test.parameters, domain.options().limits);
   const Layout layout(test.counts, test.type, flow.cut);
   const Room room = FindRoom(test, layout, rank);
   Call call;

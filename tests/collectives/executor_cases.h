@@ -13,7 +13,6 @@ namespace hockney::testing {
 struct ExecutorCase {
   const Algorithm* row = nullptr;
   Parameters parameters{};
-  int slices = 2;
   Counts counts{};
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;

@@ -70,7 +70,7 @@ TEST_P(HostExecutorTest, EveryRowEqualsTheReferenceBitForBit) {
         ExecutorCase test = MakeCase(row, ranks, HasRoot(row.collective) ? ranks / 2 : 0, count);
         test.parameters.protocol = protocol;
         test.parameters.lanes = 1 + static_cast<int>(count % 2);
-        test.slices = 1 + static_cast<int>(count % 3);
+        test.parameters.slices = 1 + static_cast<int>(count % 3);
         test.misalignment = count % 2 == 0 ? 0 : 4;
         test.store = count % 2 == 0 ? StorePolicy::kCached : StorePolicy::kNonTemporal;
         cases.push_back(test);
@@ -144,7 +144,7 @@ TEST(HostExecutorErrorsTest, AMissingPeerEndsInATimeoutThatNamesIt) {
       call.counts = test.counts;
       call.input = domain.arena().data();
       call.output = domain.arena().data() + 128;
-      const CallFlow flow = ChooseFlow(row, test.counts, test.type, {}, 1, domain.options().limits);
+      const CallFlow flow = ChooseFlow(row, test.counts, test.type, {}, domain.options().limits);
       const auto prepared = executor.Prepare(call, row, flow, StorePolicy::kCached);
       if (session.rank() == 0) prepared->Run();
     });
@@ -172,7 +172,7 @@ TEST(HostExecutorErrorsTest, BuffersOutsideTheArenaAreRefusedForPeerShapes) {
                      call.input = own.data();
                      call.output = own.data() + 128;
                      const CallFlow flow =
-                         ChooseFlow(row, call.counts, call.type, {}, 1, domain.options().limits);
+                         ChooseFlow(row, call.counts, call.type, {}, domain.options().limits);
                      const auto prepared = executor.Prepare(call, row, flow, StorePolicy::kCached);
                    }),
                std::invalid_argument);

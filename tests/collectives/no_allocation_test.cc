@@ -42,7 +42,7 @@ void RunAllRows(Session& session, HostDomain& domain, HostExecutor& executor) {
     const Layout layout(call.counts, call.type, Cut{});
     call.input = domain.arena().data();
     call.output = domain.arena().data() + domain.arena().size() / 2;
-    const CallFlow flow = ChooseFlow(row, call.counts, call.type, {}, 2, domain.options().limits);
+    const CallFlow flow = ChooseFlow(row, call.counts, call.type, {}, domain.options().limits);
     const auto prepared = executor.Prepare(call, row, flow, StorePolicy::kNonTemporal);
     counting = true;
     prepared->Run();

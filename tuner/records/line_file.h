@@ -14,6 +14,8 @@ class LineFile {
   // Opens or creates the file for appending. A last line without end (of a killed run) is cut off.
   explicit LineFile(std::string path);
   ~LineFile();
+  LineFile(const LineFile&) = delete;
+  LineFile& operator=(const LineFile&) = delete;
   LineFile(LineFile&& other) noexcept;
   LineFile& operator=(LineFile&& other) noexcept;
 
