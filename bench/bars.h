@@ -26,7 +26,7 @@ struct BarResult {
   bool met() const;
 };
 
-// Judges the host bars (design section 10) on rows of any number of run folders, whose launches
+// Judges the host bars on rows of any number of run folders, whose launches
 // must be numbered apart. Our best row of a cell is chosen on launches 0, 2, 4, ... and its figure
 // taken from the others, so that luck does not count. A cell with fewer than `least_launches` of
 // those is left out; `notes` says which.

@@ -4,7 +4,7 @@
 
 namespace hockney {
 
-// How the program ends; README and design section 9 give users the same list.
+// How the program ends; the README gives users the same list.
 enum class ExitCode : int {
   kOk = 0,
   kInternal = 1,

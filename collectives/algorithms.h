@@ -13,8 +13,7 @@ struct Algorithm {
   std::string_view name;
   RankProgram (*build)(const Shape&, int rank, const Parameters&) = nullptr;
   // Bytes this rank sends or writes to, or reads from, other ranks, over the size of the collective
-  // (nccl-tests' size column), when blocks are even. Source: the algorithm's paper; design
-  // section 3.
+  // (nccl-tests' size column), when blocks are even. Source: the algorithm's paper.
   double (*wire_fraction)(const Shape&, int rank, const Parameters&) = nullptr;
   Collective collective = Collective::kAllReduce;
   bool simple_uses_peer_memory =

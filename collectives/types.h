@@ -49,7 +49,7 @@ inline constexpr std::array kAllCollectives = {
     Collective::kReduce,    Collective::kGather,        Collective::kScatter,
     Collective::kBarrier,   Collective::kSendRecv};
 
-// The names of design section 3, e.g. "float8_e4m3", "avg", "all_to_all_v".
+// The names that users read and write, e.g. "float8_e4m3", "avg", "all_to_all_v".
 std::string_view Name(DataType type);
 std::string_view Name(ReduceOp op);
 std::string_view Name(Collective collective);

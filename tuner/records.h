@@ -1,6 +1,6 @@
 #pragma once
 
-// Run folders of design section 5: their rows, their writer and their reader.
+// Run folders (results/README.md): their rows, their writer and their reader.
 
 #include "tuner/records/csv.h"         // IWYU pragma: export
 #include "tuner/records/run_folder.h"  // IWYU pragma: export
