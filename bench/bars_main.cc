@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 
 #include "bench/bars.h"
 #include "bench/exit_codes.h"
@@ -10,11 +12,28 @@
 namespace hockney {
 namespace {
 
+// A folder of run folders stands for all of them.
+std::vector<std::string> ExpandRuns(const std::vector<std::string>& runs) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> expanded;
+  for (const std::string& run : runs) {
+    if (!fs::is_directory(run) || fs::exists(fs::path(run) / "sweep.csv")) {
+      expanded.push_back(run);
+      continue;
+    }
+    for (const fs::directory_entry& entry : fs::directory_iterator(run)) {
+      if (fs::exists(entry.path() / "sweep.csv")) expanded.push_back(entry.path().string());
+    }
+  }
+  std::sort(expanded.begin(), expanded.end());
+  return expanded;
+}
+
 // Reads the folders; launches of different folders get different numbers of the same parity.
 std::vector<SweepRow> ReadAll(const std::vector<std::string>& runs) {
   std::vector<SweepRow> rows;
   std::int64_t base = 0;
-  for (const std::string& run : runs) {
+  for (const std::string& run : ExpandRuns(runs)) {
     std::int64_t last = -1;
     for (SweepRow& row : ReadSweep(run)) {
       last = std::max(last, row.launch);

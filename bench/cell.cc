@@ -188,7 +188,7 @@ struct CellRunner::Plan {
 
 CellRunner::Plan CellRunner::MakePlan() const {
   Plan plan;
-  plan.interrupted = context_.interrupted && context_.interrupted() ? 1 : 0;
+  plan.interrupted = context_.timer->interrupted() ? 1 : 0;
   bool any = false;
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
     plan.active[i] = competitors_[i].active && competitors_[i].bound_bytes == 0 ? 1 : 0;
@@ -248,6 +248,7 @@ void CellRunner::Absorb(std::span<const int> order, std::span<const Sample> samp
         continue;
       }
     }
+    if (c.times_us.size() == context_.options->iterations.value_or(~std::uint64_t{0})) continue;
     SampleRow sample;
     sample.sample = static_cast<std::int64_t>(c.times_us.size());
     sample.order = next_place_ + static_cast<std::int64_t>(i);
@@ -280,7 +281,7 @@ void CellRunner::FinishRow(Competitor& c) const {
   SweepRow& row = c.row;
   if (c.times_us.empty()) {
     if (row.status == Status::kOk) {
-      row.status = Status::kFailed;
+      row.status = Status::kSkipped;
       row.reason = "interrupted before the first sample";
     }
     return;
@@ -288,8 +289,10 @@ void CellRunner::FinishRow(Competitor& c) const {
   const Summary summary = Summarize(c.times_us);
   row.samples = summary.samples;
   row.time_us_median = summary.median;
-  row.time_us_ci_low = summary.ci_low;
-  row.time_us_ci_high = summary.ci_high;
+  if (summary.ci_confident) {  // fewer than 6 samples have no 95 % interval
+    row.time_us_ci_low = summary.ci_low;
+    row.time_us_ci_high = summary.ci_high;
+  }
   row.time_us_min = summary.min;
   row.time_us_mean = summary.mean;
   row.time_us_p95 = summary.p95;
@@ -298,7 +301,7 @@ void CellRunner::FinishRow(Competitor& c) const {
   std::vector<int> counts(cell_.ranks, 0);
   for (const SampleRow& sample : c.samples) ++counts[sample.slowest_rank.value_or(0)];
   row.slowest_rank = std::max_element(counts.begin(), counts.end()) - counts.begin();
-  if (cell_.collective == Collective::kBarrier || summary.median <= 0) return;
+  if (row.size_bytes == 0 || summary.median <= 0) return;
   row.algbw_GBps = static_cast<double>(row.size_bytes) / summary.median / 1e3;
   const std::optional<double> factor = BusFactor(cell_.collective, cell_.ranks);
   if (factor) row.busbw_GBps = *row.algbw_GBps * *factor;

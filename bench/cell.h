@@ -31,7 +31,6 @@ struct SweepContext {
   LastLevelCache llc{};
   bool oversubscribed = false;
   std::function<void(const char*)> guard = {};  // told what blocking call runs now, null after it
-  std::function<bool()> interrupted = {};       // asked on rank 0 between batches
 };
 
 // Measures one cell: checks the data of all competitors, times them interleaved in random order

@@ -160,7 +160,7 @@ int RunChosen(CLI::App& program, Launch& launch) {
 
 int Main(int argc, char** argv) {
   Launch launch(argc, argv);
-  CLI::App program("Measures, tunes and predicts collective communication.", "hockney");
+  CLI::App program("Measures collective communication for distributed training.", "hockney");
   int code = ToInt(ExitCode::kOk);
   try {
     program.set_version_flag("--version", "hockney " + ReadBuild().version);

@@ -28,9 +28,22 @@ constexpr int kLanesPerDataLane = 4;
 // memory.
 constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
 
+// Throws std::invalid_argument, in the user's words, where a size exceeds what 64 bits can address.
+void CheckFits(const Cell& cell) {
+  try {
+    const Layout layout(EvenCounts(cell.shape(), cell.count), cell.type, Cut{});
+    static_cast<void>(SizeBytes(cell.collective, cell.count, cell.type, cell.ranks));
+  } catch (const std::exception&) {
+    throw std::invalid_argument(fmt::format(
+        "--maxbytes (-e) or --count: {} elements a rank: expected buffers below 2^63 bytes",
+        cell.count));
+  }
+}
+
 void AddSizes(const SweepOptions& options, Cell cell, std::vector<Cell>& cells) {
   if (options.count) {
     cell.count = *options.count;
+    CheckFits(cell);
     cells.push_back(cell);
     return;
   }
@@ -39,6 +52,7 @@ void AddSizes(const SweepOptions& options, Cell cell, std::vector<Cell>& cells) 
     cell.count = CountForSize(cell.collective, size, cell.type, cell.ranks);
     if (cell.count == 0 && size > 0) cell.count = 1;
     if (before == cell.count) continue;
+    CheckFits(cell);
     before = cell.count;
     cells.push_back(cell);
   }
@@ -70,7 +84,7 @@ class Sweep {
   HostDomain::Options DomainOptions() const;
   bool RunCell(const Cell& cell);
   void OpenFolder();
-  void WriteRun(const std::string& outcome, ExitCode code);
+  void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const SweepRow& row, const std::vector<SampleRow>& samples);
   bool is_writer() const { return session_.rank() == 0; }
 
@@ -127,17 +141,22 @@ void Sweep::OpenFolder() {
     const auto path = options_.out.empty()
                           ? DefaultRunPath("sweep", std::chrono::system_clock::now())
                           : std::filesystem::path(options_.out);
-    const CsvHeader header = {{"hockney", "sweep"}, {"ranks", std::to_string(session_.ranks())}};
-    if (options_.append && std::filesystem::exists(path / "sweep.csv")) {
-      for (const SweepRow& row : ReadSweep(path))
-        launch_number_ = std::max(launch_number_, row.launch + 1);
+    const CsvHeader header = {{"hockney", "sweep"}};
+    try {
+      if (options_.append && std::filesystem::exists(path / "sweep.csv")) {
+        for (const SweepRow& row : ReadSweep(path)) {
+          launch_number_ = std::max(launch_number_, row.launch + 1);
+        }
+      }
+      folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
+    } catch (const InputError& error) {
+      throw std::invalid_argument(error.what());  // a damaged folder is the user's input
     }
-    folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
-    WriteRun("running", ExitCode::kOk);
+    WriteRun("running", std::nullopt);
   });
 }
 
-void Sweep::WriteRun(const std::string& outcome, ExitCode code) {
+void Sweep::WriteRun(const std::string& outcome, std::optional<ExitCode> code) {
   nlohmann::ordered_json run = facts_;
   run["command"] = "sweep";
   run["seed"] = options_.seed;
@@ -148,7 +167,7 @@ void Sweep::WriteRun(const std::string& outcome, ExitCode code) {
   run["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
   run["mpi_single_copy"] = mpi_ ? nlohmann::ordered_json(mpi_->SingleCopy()) : nullptr;
   run["outcome"] = outcome;
-  run["exit_code"] = ToInt(code);
+  run["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
   run["lost_rank"] = nullptr;
   run["waiting_for"] = nullptr;
   folder_->WriteRun(run);
@@ -210,7 +229,8 @@ void Sweep::SetUp() {
     if (what != nullptr) watchdog_->Arm(what);
     if (what == nullptr) watchdog_->Disarm();
   };
-  timer_ = std::make_unique<Timer>(session_, *barrier_, guard);
+  timer_ = std::make_unique<Timer>(session_, *barrier_, guard,
+                                   [] { return InterruptGuard::Signal() != 0; });
   if (options_.buffers == BufferState::kCold) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
   }
@@ -224,8 +244,7 @@ void Sweep::SetUp() {
               .options = &options_,
               .llc = llc_,
               .oversubscribed = place_.oversubscribed,
-              .guard = guard,
-              .interrupted = [] { return InterruptGuard::Signal() != 0; }};
+              .guard = guard};
   facts_ = CollectFacts(session_, place_,
                         {.command_line = launch_.arguments(),
                          .rank_source = launch_.rank_source(),
@@ -243,8 +262,14 @@ int Sweep::Measure() {
   if (!is_writer()) return ToInt(ExitCode::kOk);
   ExitCode code = WorstOutcome(rows_);
   if (!finished) code = ExitCode::kInterrupted;
+  if (code == ExitCode::kOk && !AnyMeasured(rows_)) {
+    code = ExitCode::kEnvironment;
+    fmt::print(stderr, "hockney sweep: nothing could be measured: {}\n",
+               rows_.empty() ? "no row fits what was asked for" : rows_.back().reason);
+  }
   WriteRun(finished ? "finished" : "interrupted", code);
   PrintFastest(rows_);
+  PrintLegend(rows_);
   fmt::print("\nrun folder: {}\n", folder_->path().string());
   return ToInt(code);
 }

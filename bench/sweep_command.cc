@@ -1,4 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
 #include <memory>
 #include <string>
 
@@ -59,20 +61,41 @@ std::vector<int> ParseInts(const char* option, const std::string& text, std::uin
   std::size_t at = 0;
   while (at <= text.size()) {
     const std::size_t end = std::min(text.find(',', at), text.size());
-    const std::uint64_t value = ParseCount(option, text.substr(at, end - at), 1);
-    if (value > most) FailOption(option, text, "numbers of 1 to " + std::to_string(most));
+    std::uint64_t value = 0;
+    const char* const last = text.data() + end;
+    const auto [stop, error] = std::from_chars(text.data() + at, last, value);
+    if (error != std::errc() || stop != last || value < 1 || value > most) {
+      FailOption(option, text,
+                 "whole numbers of 1 to " + std::to_string(most) + ", comma-separated");
+    }
     values.push_back(static_cast<int>(value));
     at = end + 1;
   }
   return values;
 }
 
+// "all" or -1 is every rank in turn.
+int ParseRoot(const std::string& text) {
+  if (text == "all" || text == "-1") return -1;
+  int root = 0;
+  const char* const last = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), last, root);
+  if (error != std::errc() || stop != last || root < 0) {
+    FailOption("--root (-r)", text, "a rank from 0, or all or -1 for every rank in turn");
+  }
+  return root;
+}
+
 // Returns the index of `text` among the names.
 template <std::size_t n>
 int ParseChoice(const char* option, const std::string& text, const std::string_view (&names)[n]) {
-  const std::vector<std::string> chosen = ParseNames(option, text, names);
-  if (chosen.size() != 1) FailOption(option, text, "one name");
-  return static_cast<int>(std::find(names, names + n, chosen[0]) - names);
+  const auto* const found = std::find(names, names + n, text);
+  if (found == names + n) {
+    std::string accepted = "one of";
+    for (const std::string_view name : names) accepted += " " + std::string(name);
+    FailOption(option, text, accepted);
+  }
+  return static_cast<int>(found - names);
 }
 
 void ReadSizes(const Texts& texts, SweepOptions& options) {
@@ -132,6 +155,22 @@ void ReadMeasurement(const Texts& texts, SweepOptions& options) {
   options.progress = kWhen[ParseChoice("--progress", texts.progress, kWhen)];
 }
 
+// Throws UsageError if some collective has none of the algorithms that were named.
+void CheckAlgorithms(const SweepOptions& options) {
+  if (options.algorithms.empty()) return;
+  for (const std::string& name : options.algorithms) {
+    const bool used = std::any_of(
+        options.collectives.begin(), options.collectives.end(),
+        [&](Collective collective) { return FindAlgorithm(collective, name) != nullptr; });
+    if (used || options.collectives.empty()) continue;
+    std::string accepted = "an algorithm of " + std::string(Name(options.collectives[0])) + ":";
+    for (const Algorithm& row : AllAlgorithms()) {
+      if (row.collective == options.collectives[0]) accepted += " " + std::string(row.name);
+    }
+    FailOption("--algorithm", name, accepted);
+  }
+}
+
 SweepOptions Read(const Texts& texts) {
   SweepOptions options;
   for (const std::string& text : texts.collectives) {
@@ -147,16 +186,13 @@ SweepOptions Read(const Texts& texts) {
   ReadMeasurement(texts, options);
   options.types = ParseDataTypes("--datatype (-d)", texts.types);
   options.ops = ParseReduceOps("--op (-o)", texts.ops);
-  options.roots = {texts.root == "all" || texts.root == "-1"
-                       ? -1
-                       : static_cast<int>(ParseCount("--root (-r)", texts.root))};
-  constexpr std::string_view kPlaces[] = {"out", "in"};
-  options.placements.clear();
-  if (texts.place == "both") {
-    options.placements = {Placement::kApart, Placement::kInPlace};
-  } else {
-    options.placements = {static_cast<Placement>(ParseChoice("--place", texts.place, kPlaces))};
-  }
+  options.roots = {ParseRoot(texts.root)};
+  constexpr std::string_view kPlaces[] = {"out", "in", "both"};
+  const int place = ParseChoice("--place", texts.place, kPlaces);
+  if (place == 0) options.placements = {Placement::kApart};
+  if (place == 1) options.placements = {Placement::kInPlace};
+  if (place == 2) options.placements = {Placement::kApart, Placement::kInPlace};
+  CheckAlgorithms(options);
   options.timeout_seconds = texts.ranks.timeout_seconds;
   return options;
 }
@@ -201,7 +237,11 @@ void AddHow(CLI::App& app, Texts& texts) {
   app.add_option("--buffers", texts.buffers,
                  "refreshed: rewritten and read before each sample; hot; cold")
       ->capture_default_str();
-  app.add_option("--row-budget", texts.row_budget, "Time a row may take")->capture_default_str();
+  app.add_option(
+         "--row-budget", texts.row_budget,
+         "Time a row's samples may take, their buffers' refresh included; proof, data check "
+         "and the passes of the bound come on top")
+      ->capture_default_str();
   app.add_option("-n,--iters", texts.iterations, "Exact number of samples; no stopping rule");
   app.add_option("-w,--warmup_iters", texts.warmups, "Exact number of warm-up samples");
   app.add_option("-c,--check", texts.checks, "Data checks a row, 0 for none")
@@ -210,7 +250,8 @@ void AddHow(CLI::App& app, Texts& texts) {
   app.add_option("--llc", texts.llc, "Bytes of the last-level cache, where the machine hides it");
   app.add_option("--out", texts.out, "Run folder (default hockney-runs/<UTC>_sweep)");
   app.add_flag("--append", texts.append, "Add this launch to the folder --out names");
-  app.add_flag("--dry-run", texts.dry_run, "Print what would be measured and end");
+  app.add_flag("--dry-run", texts.dry_run,
+               "Print the collectives and sizes that would be measured, and end");
   app.add_option("--progress", texts.progress, "auto, always, never")->capture_default_str();
   AddRankOptions(app, &texts.ranks);
 }

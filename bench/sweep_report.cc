@@ -68,6 +68,16 @@ std::string FormatOr(const std::optional<double>& value, const char* format) {
   return value ? fmt::format(fmt::runtime(format), *value) : "-";
 }
 
+// Other rows of the cell that may be as fast: their interval, where they have one, reaches the best
+// row's.
+int CountTies(std::span<const SweepRow> rows, const SweepRow& best) {
+  return static_cast<int>(std::count_if(rows.begin(), rows.end(), [&](const SweepRow& row) {
+    if (&row == &best || !IsMeasured(row) || CellOf(row) != CellOf(best)) return false;
+    return row.time_us_ci_low.value_or(*row.time_us_median) <=
+           best.time_us_ci_high.value_or(*best.time_us_median);
+  }));
+}
+
 }  // namespace
 
 void PrintRows(std::span<const SweepRow> rows, bool with_head) {
@@ -98,6 +108,29 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head) {
   std::fflush(stdout);
 }
 
+bool AnyMeasured(std::span<const SweepRow> rows) {
+  return std::any_of(rows.begin(), rows.end(), IsMeasured);
+}
+
+void PrintLegend(std::span<const SweepRow> rows) {
+  const auto any = [&](auto test) { return std::any_of(rows.begin(), rows.end(), test); };
+  fmt::print(
+      "\nll: packets with flags; nt: non-temporal stores; xN: data lanes; not converged: the "
+      "interval is wider than 2 % "
+      "of the median, a longer --row-budget narrows it\n");
+  if (any([](const SweepRow& row) { return row.bound_fraction.has_value(); })) {
+    fmt::print(
+        "bound: share of what memory allows, where the buffers exceed twice the last-level "
+        "cache\n");
+  }
+  if (any([](const SweepRow& row) { return row.oversubscribed.value_or(false); })) {
+    fmt::print(
+        "ranks share cores: an MPI that spins instead of yielding loses its turn, so ratios say "
+        "little about the network "
+        "or memory\n");
+  }
+}
+
 void PrintFastest(std::span<const SweepRow> rows) {
   using Key = decltype(CellOf(SweepRow{}));
   std::vector<Key> order;
@@ -110,18 +143,19 @@ void PrintFastest(std::span<const SweepRow> rows) {
   }
   if (order.empty()) return;
   fmt::print("\nfastest choice of each size (medians of this run; GB = 1e9 bytes)\n");
-  fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>8} {:>7}\n", "collective", "size", "place",
-             "choice", "time_us", "busbw", "vs mpi");
+  fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>8} {:>7} {:>5}\n", "collective", "size", "place",
+             "choice", "time_us", "busbw", "vs mpi", "ties");
   for (const Key& key : order) {
     const SweepRow& row = *best[key];
     const std::optional<double> mpi = MpiTime(rows, row);
     std::optional<double> gain;
     if (mpi) gain = *mpi / *row.time_us_median;
-    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7}\n", Name(row.collective),
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7} {:>5}\n", Name(row.collective),
                FormatSize(row.size_bytes), row.in_place.value_or(false) ? "in" : "out",
                DescribeChoice(row), *row.time_us_median, FormatOr(row.busbw_GBps, "{:.3f}"),
-               FormatOr(gain, "{:.2f}x"));
+               FormatOr(gain, "{:.2f}x"), CountTies(rows, row));
   }
+  fmt::print("ties: other rows whose interval reaches that of the choice; they may be as fast\n");
 }
 
 void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks) {
@@ -176,11 +210,13 @@ void Progress::Show(std::size_t done, const Cell& cell) {
   if (style_ == Style::kLines && done > 0 && now - last_ < std::chrono::seconds(10)) return;
   last_ = now;
   const std::chrono::duration<double> spent = now - start_;
-  const double left =
-      done == 0 ? 0
-                : spent.count() / static_cast<double>(done) * static_cast<double>(cells_ - done);
-  fmt::print(stderr, "{}[{}/{}] {} {} bytes, about {:.0f} s left{}",
-             style_ == Style::kInPlace ? "\r" : "", done, cells_, Name(cell.collective),
+  std::string left = "time left not known yet";
+  if (done > 0) {
+    left = fmt::format("about {:.0f} s left", spent.count() / static_cast<double>(done) *
+                                                  static_cast<double>(cells_ - done));
+  }
+  fmt::print(stderr, "{}[{}/{}] {} {} bytes, {}{}", style_ == Style::kInPlace ? "\r" : "", done,
+             cells_, Name(cell.collective),
              SizeBytes(cell.collective, cell.count, cell.type, cell.ranks), left,
              style_ == Style::kInPlace ? "\x1b[K" : "\n");
   std::fflush(stderr);

@@ -21,11 +21,17 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head);
 // MPI.
 void PrintFastest(std::span<const SweepRow> rows);
 
+// Says what the table's short words mean, and what a reader should know about these rows.
+void PrintLegend(std::span<const SweepRow> rows);
+
 // Prints what a dry run would measure.
 void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks);
 
 // A row of a cell that nobody can run.
 SweepRow SkippedRow(const Cell& cell, const std::string& reason);
+
+// Whether any row has a time.
+bool AnyMeasured(std::span<const SweepRow> rows);
 
 // 5 if data was wrong anywhere, 1 if a row failed, else 0.
 ExitCode WorstOutcome(std::span<const SweepRow> rows);

@@ -47,7 +47,7 @@ Sample Combine(const std::vector<std::vector<Span>>& by_rank, std::size_t place,
 std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const int> order,
                                std::vector<double>* wall_seconds) {
   std::vector<Span> mine;
-  mine.reserve(order.size());
+  mine.reserve(order.size() + 1);
   if (wall_seconds != nullptr) wall_seconds->clear();
   for (const int index : order) {
     const Timed& thing = things[index];
@@ -65,12 +65,15 @@ std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const in
       wall_seconds->push_back(static_cast<double>(NowNs() - start) / 1e9);
     }
   }
+  // The last span says whether the rank was told to stop.
+  mine.push_back({stop_() ? 1 : 0, 0});
   const auto all = session_.AllGather(std::as_bytes(std::span(mine)));
   if (session_.rank() != 0) return {};
   std::vector<std::vector<Span>> by_rank;
   for (const auto& bytes : all) {
     by_rank.emplace_back(bytes.size() / sizeof(Span));
-    if (!bytes.empty()) std::memcpy(by_rank.back().data(), bytes.data(), bytes.size());
+    std::memcpy(by_rank.back().data(), bytes.data(), bytes.size());
+    interrupted_ = interrupted_ || by_rank.back().back().entry_ns != 0;
   }
   std::vector<Sample> samples;
   samples.reserve(order.size());

@@ -74,6 +74,26 @@ TEST(SweepProgramTest, SamplesAndRunJsonBelongToTheRows) {
   EXPECT_EQ(json["exit_code"], 0);
 }
 
+TEST(SweepProgramTest, TheNumberOfSamplesAskedForIsExact) {
+  const ScratchFolder folder;
+  const std::string run = folder.Run("n");
+  ASSERT_EQ(
+      RunProgram("sweep broadcast all_reduce --local 2 -b 8 -e 8 -n 1 --out " + run).exit_code, 0);
+  for (const SweepRow& row : ReadSweep(run)) {
+    if (row.status != Status::kOk) continue;
+    EXPECT_EQ(row.samples, 1U) << row.algorithm;
+    EXPECT_FALSE(row.time_us_ci_low.has_value()) << "one sample has no interval";
+  }
+}
+
+TEST(SweepProgramTest, ASweepThatCanMeasureNothingDoesNotSucceed) {
+  const ScratchFolder folder;
+  const Outcome outcome = RunProgram(
+      "sweep all_reduce --local 2 --implementation mpi -b 8 -e 8 --out " + folder.Run("m"));
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("MPI runs between processes"));
+}
+
 TEST(SweepProgramTest, AnExistingFolderIsRefusedUnlessALaunchIsAdded) {
   const ScratchFolder folder;
   const std::string command =
@@ -111,8 +131,13 @@ TEST(SweepProgramTest, BadInputIsOneLineThatNamesTheOption) {
       {"sweep all_reduce -o plus", "plus"},
       {"sweep all_reduce --algorithm rign", "ring"},
       {"sweep all_reduce --local 2 -r 2", "--root"},
-      {"sweep all_reduce --slices 8 --local 2", "slices"},
-      {"sweep all_reduce --mode fast", "fast"},
+      {"sweep all_reduce --slices 8 --local 2", "1 to 7"},
+      {"sweep all_reduce --algorithm bruck", "two_shot"},
+      {"sweep all_reduce --place 0", "both"},
+      {"sweep all_reduce --lanes 0", "1 to 16"},
+      {"sweep all_reduce -r foo", "all"},
+      {"sweep all_reduce --local 2 -b 8 -e 16000000T", "--maxbytes"},
+      {"sweep all_reduce --mode fast", "streamed"},
       {"sweep all_reduce --no-such-option", "--no-such-option"},
       {"sweep", "collectives"},
   };

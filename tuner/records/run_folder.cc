@@ -65,10 +65,11 @@ RunFolder::RunFolder(fs::path path, CsvHeader header)
 
 RunFolder RunFolder::Create(const fs::path& path, CsvHeader header) {
   RunFolder folder(path, std::move(header));
-  if (fs::exists(path) || !MakeFolder(path)) {
+  const bool is_empty_folder = fs::is_directory(path) && fs::is_empty(path);
+  if (!is_empty_folder && (fs::exists(path) || !MakeFolder(path))) {
     throw std::invalid_argument(path.string() +
-                                ": exists; give another folder, or append with --resume or "
-                                "--launches");
+                                ": exists; expected a folder that is new or empty, or --append to "
+                                "add a launch to it");
   }
   return folder;
 }

@@ -33,8 +33,8 @@ std::optional<std::filesystem::path> NewestRun(const std::filesystem::path& base
 // (full disk, no permission).
 class RunFolder {
  public:
-  // Makes the folder and the folders above it. Throws std::invalid_argument naming the path if it
-  // exists already.
+  // Makes the folder and the folders above it; an empty folder will do. Throws
+  // std::invalid_argument naming the path if it exists already.
   static RunFolder Create(const std::filesystem::path& path, CsvHeader header = {});
 
   // Opens the folder to add launches or missing rows, or makes it. Row numbers run on. Throws
