@@ -262,8 +262,9 @@ TEST_F(RecordsTest, FolderHoldsRowsAndSamples) {
 TEST_F(RecordsTest, ExistingFolderIsRefused) {
   const fs::path path = folder_ / "run";
   RunFolder::Create(path);
+  RunFolder::Create(path).WriteText("note", "an empty folder will do, but not any longer");
   EXPECT_THAT(Thrown<std::invalid_argument>([&] { RunFolder::Create(path); }),
-              AllOf(HasSubstr(path.string()), HasSubstr("--resume")));
+              AllOf(HasSubstr(path.string()), HasSubstr("--append")));
   const std::string file = Write("file", "");
   EXPECT_THROW(RunFolder::Create(file), std::invalid_argument);
   EXPECT_THROW(RunFolder::Append(file), std::invalid_argument);
