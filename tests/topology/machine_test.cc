@@ -28,6 +28,8 @@ class MachineTest : public testing::Test {
     if (mkdtemp(name.data()) == nullptr) throw std::system_error(errno, std::generic_category());
     root_ = name;
   }
+  MachineTest(const MachineTest&) = delete;
+  MachineTest& operator=(const MachineTest&) = delete;
   ~MachineTest() override {
     std::error_code ignored;
     fs::remove_all(root_, ignored);
