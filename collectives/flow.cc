@@ -35,8 +35,6 @@ int LargestMessageChunks(const RankProgram& program) {
   return largest;
 }
 
-bool UsesConnections(const RankProgram& program) { return LargestMessageChunks(program) > 0; }
-
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
                     Parameters parameters, const FlowLimits& limits) {
   const int slices = parameters.slices;

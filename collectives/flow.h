@@ -33,6 +33,5 @@ CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
 
 // Chunks in the largest message of the program.
 int LargestMessageChunks(const RankProgram& program);
-bool UsesConnections(const RankProgram& program);
 
 }  // namespace hockney
