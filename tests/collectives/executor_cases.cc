@@ -133,13 +133,14 @@ std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor
   const auto prepared = executor.Prepare(call, *test.row, flow, test.store);
   std::string wrong;
   for (int n = 0; n < calls; ++n) {
-    const auto seed = static_cast<std::uint64_t>(n + 1);
+    const std::uint64_t seed = 1 + static_cast<std::uint64_t>(n);
     const std::vector<std::byte> mine = MakeImage(test, layout, rank, seed);
     std::copy(mine.begin(), mine.end(), domain.arena().begin());
     prepared->Run();
     session.Barrier();
     if (rank == 0) {
       std::vector<std::vector<std::byte>> images;
+      images.reserve(session.ranks());
       for (int r = 0; r < session.ranks(); ++r) images.push_back(MakeImage(test, layout, r, seed));
       RunOnImages(test, layout, flow, images);
       for (int r = 0; r < session.ranks() && wrong.empty(); ++r) {
