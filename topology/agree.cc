@@ -43,9 +43,9 @@ void RunOnAllOrThrow(Session& session, const std::function<void()>& step) {
     const std::string failure(reinterpret_cast<const char*>(failures[rank].data()),
                               failures[rank].size());
     const std::string text = fmt::format("rank {}: {}", rank, failure.substr(1));
-    if (failure[0] == kEnvironment) throw EnvironmentError(text);
-    if (failure[0] == kArgument) throw std::invalid_argument(text);
-    throw BackendError(text);
+    if (failure[0] == kEnvironment) throw Agreed<EnvironmentError>(text);
+    if (failure[0] == kArgument) throw Agreed<std::invalid_argument>(text);
+    throw Agreed<BackendError>(text);
   }
 }
 

@@ -26,6 +26,18 @@ class TimeoutError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// Marks exceptions that every rank throws alike, so that one of them says it for all.
+struct AgreedMark {
+  AgreedMark() = default;
+  AgreedMark(const AgreedMark&) = default;
+  AgreedMark& operator=(const AgreedMark&) = default;
+  virtual ~AgreedMark() = default;
+};
+template <class Error>
+struct Agreed : Error, AgreedMark {
+  using Error::Error;
+};
+
 // Owns a C handle that is an opaque pointer. Destroy's status is ignored: destructors never throw.
 template <auto Destroy>
 struct Deleter {

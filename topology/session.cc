@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -15,6 +16,7 @@ int Session::rank() const { return group_->rank(); }
 int Session::ranks() const { return group_->ranks(); }
 RankKind Session::kind() const { return group_->kind(); }
 double Session::timeout_seconds() const { return group_->timeout_seconds(); }
+bool Session::peer_failed() const { return group_->peer_failed(); }
 const void* Session::mpi_communicator() const { return group_->mpi_communicator(); }
 
 void Session::Barrier() { group_->Barrier(); }
@@ -45,5 +47,14 @@ Session Session::Split(int color, int key) {
 }
 
 Session Session::SplitSharedMemory() { return Session(group_->SplitSharedMemory()); }
+
+std::vector<int> FindPart(std::span<const SplitChoice> all, int color) {
+  std::vector<int> part;
+  for (std::size_t r = 0; r < all.size(); ++r) {
+    if (all[r].color == color) part.push_back(static_cast<int>(r));
+  }
+  std::stable_sort(part.begin(), part.end(), [&](int a, int b) { return all[a].key < all[b].key; });
+  return part;
+}
 
 }  // namespace hockney

@@ -30,6 +30,9 @@ class Session {
   int ranks() const;
   RankKind kind() const;
   double timeout_seconds() const;
+  // Whether another rank thread ended with an exception, so that waiting for it is vain. Any thread
+  // may ask, at any time. False between processes: the Watchdog sees those end.
+  bool peer_failed() const;
 
   void Barrier();
   // Copies root's bytes into every rank's `bytes`; all ranks pass the same length.

@@ -23,6 +23,7 @@ class Session::Group {
   virtual RankKind kind() const = 0;
   virtual double timeout_seconds() const = 0;
   virtual const void* mpi_communicator() const = 0;
+  virtual bool peer_failed() const { return false; }
 
   virtual void Barrier() = 0;
   virtual void Broadcast(std::span<std::byte> bytes, int root) = 0;
@@ -36,5 +37,14 @@ class Session::Group {
   // works there works between processes.
   static constexpr std::size_t kMaxBytes = 0x7fffffff;
 };
+
+// What a rank passes to Split.
+struct SplitChoice {
+  int color = 0;
+  int key = 0;
+};
+
+// Returns the old ranks of those that chose `color`, in their new order; all[r] = choice of rank r.
+std::vector<int> FindPart(std::span<const SplitChoice> all, int color);
 
 }  // namespace hockney

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
@@ -30,6 +31,7 @@ struct Run {
   void Fail(const std::string& reason, std::exception_ptr exception) {
     const std::lock_guard lock(mutex);
     if (failure.empty()) failure = reason;
+    failed.store(true, std::memory_order_release);
     if (!first_exception) first_exception = std::move(exception);
     changed.notify_all();
   }
@@ -38,6 +40,7 @@ struct Run {
   std::mutex mutex;
   std::condition_variable changed;
   std::string failure;  // empty while all is well
+  std::atomic<bool> failed = false;
   std::exception_ptr first_exception;
 };
 
@@ -61,6 +64,7 @@ class ThreadGroup : public Session::Group {
   RankKind kind() const override { return RankKind::kThreads; }
   double timeout_seconds() const override { return run_->timeout_seconds; }
   const void* mpi_communicator() const override { return nullptr; }
+  bool peer_failed() const override { return run_->failed.load(std::memory_order_acquire); }
 
   void Barrier() override { Exchange(nullptr, "Barrier"); }
   void Broadcast(std::span<std::byte> bytes, int root) override;
@@ -151,19 +155,13 @@ std::vector<Bytes> ThreadGroup::AllGather(std::span<const std::byte> mine) {
 }
 
 std::shared_ptr<Session::Group> ThreadGroup::Split(int color, int key) {
-  struct Choice {
-    int color;
-    int key;
-  };
-  const Pointers all = Exchange(std::make_shared<const Choice>(Choice{color, key}), "Split");
-  std::vector<std::pair<int, int>> part;  // (key, old rank) of my color
-  for (int r = 0; r < ranks(); ++r) {
-    const auto& choice = *static_cast<const Choice*>(all[r].get());
-    if (choice.color == color) part.emplace_back(choice.key, r);
-  }
-  std::sort(part.begin(), part.end());
-  const auto mine = std::find(part.begin(), part.end(), std::pair(key, rank_));
-  const int leader = part.front().second;
+  const Pointers all =
+      Exchange(std::make_shared<const SplitChoice>(SplitChoice{color, key}), "Split");
+  std::vector<SplitChoice> choices;
+  for (const auto& choice : all) choices.push_back(*static_cast<const SplitChoice*>(choice.get()));
+  const std::vector<int> part = FindPart(choices, color);
+  const auto mine = std::find(part.begin(), part.end(), rank_);
+  const int leader = part.front();
 
   // The leader's meeting point serves its part. It is only const on the way, being made mutable.
   std::shared_ptr<Meeting> meeting;

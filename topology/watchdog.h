@@ -1,28 +1,52 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
+#include <vector>
+
+#include "topology/file_descriptor.h"
 
 namespace hockney {
 
-// Ends the process when a call that has no deadline of its own (a blocking MPI or NCCL call) takes
-// too long. One sleeping thread; it looks every 50 ms, so a process ends that much late at most.
+// Why a process ends before its work is done.
+struct Ending {
+  int exit_code = 4;
+  std::string cause = {};             // one line; empty if another rank has said it
+  std::optional<int> lost_rank = {};  // that is gone or stopped, if it is known
+  std::string waiting_for = {};       // who waited for what, if a wait passed its deadline
+};
+
+// Ends the process when a peer is gone, when a call that has no deadline of its own (a blocking MPI
+// or NCCL call) takes too long, and when a signal asked for the end and the work does not stop. One
+// sleeping thread a process; it hears of a peer at once and looks at the rest every 50 ms.
 class Watchdog {
  public:
-  using LastWords = std::function<void(const std::string& cause)>;
+  struct Options {
+    double timeout_seconds = 60;      // of a guarded call, > 0
+    int rank = 0;                     // of this process among `peers`
+    std::vector<int> numbers = {};    // the run's number of each of these ranks; empty: the same
+    std::string program = "hockney";  // begins the line on stderr
+    std::vector<FileDescriptor> peers = {};  // of ConnectPeers; empty: no peers to watch
+    std::function<int()> signal = {};        // the signal that asked for the end, 0 if none did
+  };
 
-  // When a guarded call passes `timeout_seconds` (> 0), the watchdog's thread calls `last_words`,
-  // which should say the cause and save what was measured without waiting for the hung thread, and
-  // ends the process with _exit(4). Throws std::invalid_argument for a timeout that is not
-  // positive.
-  Watchdog(double timeout_seconds, LastWords last_words, int rank);
+  // Throws std::invalid_argument for a timeout that is not positive.
+  explicit Watchdog(Options options);
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
-  ~Watchdog() = default;  // does not wait for the next look
+  ~Watchdog();  // does not wait for the next look
+
+  // What the watchdog's thread calls before it ends the process with _exit, after it has printed
+  // the cause (one surviving rank does): saves what was measured without waiting for the hung
+  // thread. An empty function takes it back; it is not running any more when this returns.
+  void SetLastWords(std::function<void(const Ending&)> last_words);
 
   // Around every guarded call, by one thread; two stores, no lock and no system call. `what` names
   // the call and lives as long as the process, e.g. a string literal. The time counts from the
@@ -35,16 +59,55 @@ class Watchdog {
   }
   void Disarm() { calls_.store(0, std::memory_order_release); }
 
- private:
-  void Watch(const std::stop_token& stop);
-  [[noreturn]] void End(const char* what) const;
+  // Says what this rank does now, for the messages; the text lives until the next call.
+  void SetActivity(const char* what) { activity_.store(what, std::memory_order_release); }
+  const char* activity() const { return activity_.load(std::memory_order_acquire); }
 
-  double timeout_seconds_;
-  LastWords last_words_;
-  int rank_;
+  // Tells the peers that this rank ends: in good order (0), or with an exit code whose cause it has
+  // said itself; they then end silently with the same code. Peers are not watched any more.
+  void Leave(int exit_code = 0);
+
+  // Ends the process after a wait of this thread has failed with `what`: with exit code 4, or as
+  // the peer's end asks for if that is the cause. The lowest rank that waits in vain says it.
+  [[noreturn]] void EndAfterTimeout(const std::string& what);
+  // Returns the lowest peer that is stopped (SIGSTOP, a debugger), if any.
+  std::optional<int> FindStoppedPeer() const;
+
+ private:
+  enum class PeerState : std::uint8_t { kAlive, kLeft, kFailed, kGone };
+  struct Peer {
+    PeerState state = PeerState::kAlive;
+    int exit_code = 0;
+    int lost_rank = -1;
+  };
+
+  void Watch(const std::stop_token& stop);
+  void Wait(int milliseconds) const;
+  void LookAtPeers();
+  void ReadPeer(int rank);
+  void LookAtCall();
+  int Number(int rank) const;
+  void LookAtSignal();
+  std::string Describe(int rank) const;
+  bool Speaks() const;
+  void Tell(std::int32_t exit_code, std::int32_t lost_rank) const;
+  [[noreturn]] void End(const Ending& ending);
+
+  using Clock = std::chrono::steady_clock;
+
+  Options options_;
+  std::mutex mutex_;  // guards last_words_ and the peers' state
+  std::function<void(const Ending&)> last_words_;
+  std::vector<Peer> peers_;
+  bool left_ = false;
+  std::uint64_t seen_call_ = 0;  // the thread's own
+  Clock::time_point seen_since_;
+  std::optional<Clock::time_point> signalled_;
   std::uint64_t armed_ = 0;              // calls so far; the guarded thread's own
   std::atomic<std::uint64_t> calls_{0};  // number of the guarded call, 0 between calls
   std::atomic<const char*> what_{""};
+  std::atomic<const char*> activity_{""};
+  FileDescriptor wake_;
   std::jthread thread_;  // last: it uses the others
 };
 

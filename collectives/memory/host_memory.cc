@@ -51,7 +51,7 @@ std::vector<std::size_t> PlanSegments(Session& session, std::size_t bytes) {
     result.push_back(need.segment_bytes);
   }
   if (total > static_cast<double>(available)) {
-    throw EnvironmentError(
+    throw Agreed<EnvironmentError>(
         fmt::format("{:.0f} bytes of shared memory needed by {} ranks, {} bytes available ({})",
                     total, session.ranks(), available, limit.source));
   }

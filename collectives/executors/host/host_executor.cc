@@ -20,11 +20,13 @@ using SteadyClock = std::chrono::steady_clock;
 // What a rank does while none of its lanes can move.
 class Waiting {
  public:
-  Waiting(bool oversubscribed, double timeout_seconds)
-      : spins_before_yield_(oversubscribed ? 16 : 4096), timeout_seconds_(timeout_seconds) {}
+  Waiting(const Session& session, bool oversubscribed, double timeout_seconds)
+      : session_(session),
+        spins_before_yield_(oversubscribed ? 16 : 4096),
+        timeout_seconds_(timeout_seconds) {}
 
   void Moved() { spins_ = 0; }
-  // Returns false once nothing has moved for the timeout.
+  // Returns false once nothing has moved for the timeout, or nobody is left to wait for.
   bool Pause() {
     ++spins_;
     if (spins_ < spins_before_yield_) {
@@ -35,10 +37,11 @@ class Waiting {
     sched_yield();
     if (spins_ % 256 != 0) return true;
     const std::chrono::duration<double> waited = SteadyClock::now() - started_;
-    return waited.count() < timeout_seconds_;
+    return waited.count() < timeout_seconds_ && !session_.peer_failed();
   }
 
  private:
+  const Session& session_;
   std::uint64_t spins_before_yield_;
   double timeout_seconds_;
   std::uint64_t spins_ = 0;
@@ -47,9 +50,10 @@ class Waiting {
 
 class HostPrepared : public Prepared {
  public:
-  HostPrepared(HostDomain& domain, const HostExecutor::Options& options, RankProgram program,
-               Layout layout, const Flow& flow)
-      : domain_(domain),
+  HostPrepared(const Session& session, HostDomain& domain, const HostExecutor::Options& options,
+               RankProgram program, Layout layout, const Flow& flow)
+      : session_(session),
+        domain_(domain),
         options_(options),
         program_(std::move(program)),
         layout_(std::move(layout)),
@@ -65,7 +69,7 @@ class HostPrepared : public Prepared {
 
   void Run() override {
     HostMachine machine(domain_, call_, lane_tokens_);
-    Waiting waiting(options_.oversubscribed, options_.timeout_seconds);
+    Waiting waiting(session_, options_.oversubscribed, options_.timeout_seconds);
     const int lanes = static_cast<int>(program_.lanes.size());
     std::fill(states_.begin(), states_.end(), LaneState{});
     int done = 0;
@@ -88,6 +92,11 @@ class HostPrepared : public Prepared {
 
  private:
   [[noreturn]] void ThrowTimeout() const {
+    if (session_.peer_failed()) {
+      throw TimeoutError("rank " + std::to_string(domain_.rank()) + " left " +
+                         std::string(Name(program_.shape.collective)) +
+                         " because another rank failed");
+    }
     std::string text = "rank " + std::to_string(domain_.rank()) + " waited " +
                        std::to_string(static_cast<int>(options_.timeout_seconds)) + " s in " +
                        std::string(Name(program_.shape.collective)) + ":";
@@ -101,6 +110,7 @@ class HostPrepared : public Prepared {
   }
   std::string DescribePeers(const Step& step, const LaneState& state) const;
 
+  const Session& session_;
   HostDomain& domain_;
   HostExecutor::Options options_;
   RankProgram program_;
@@ -217,7 +227,7 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
                                 std::to_string(domain_.options().lanes));
   }
   const bool reaches_peers = ReachesPeers(program);
-  auto prepared = std::make_unique<HostPrepared>(domain_, options_, std::move(program),
+  auto prepared = std::make_unique<HostPrepared>(session_, domain_, options_, std::move(program),
                                                  std::move(layout), flow.flow);
   HostCall& host = prepared->call();
   host.inputs.assign(domain_.ranks(), nullptr);
