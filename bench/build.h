@@ -13,6 +13,7 @@ struct Build {
   std::string ucx;    // version of its headers
   std::string hwloc;  // the same
   std::string cuda;
+  std::string id;  // of the linked program: differs between any two builds that differ
 };
 Build ReadBuild();
 

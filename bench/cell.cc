@@ -5,6 +5,8 @@
 
 #include "bench/bound.h"
 #include "bench/correctness.h"
+#include "bench/options.h"
+#include "topology/check.h"
 #include "tuner/bandwidth.h"
 #include "tuner/statistics.h"
 
@@ -204,7 +206,7 @@ CellRunner::Plan CellRunner::MakePlan() const {
 
 bool CellRunner::TimeAll() {
   if (competitors_.size() > Plan::kMostCompetitors) {
-    throw std::invalid_argument("sweep: more than 512 variants of one size; ask for fewer");
+    throw Agreed<UsageError>("sweep: more than 512 variants of one size; ask for fewer");
   }
   MakeTimed();
   while (true) {

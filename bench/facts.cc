@@ -84,6 +84,7 @@ Json VersionsJson(const std::string& mpi_library) {
   const Build build = ReadBuild();
   return {
       {"hockney", build.version},
+      {"build_id", TextOrNull(build.id)},
       {"compiler", build.compiler},
       {"build_type", build.type},
       {"sanitizer", TextOrNull(build.sanitizer)},

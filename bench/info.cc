@@ -81,7 +81,7 @@ Json CompiledJson() {
 int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) {
   Session local = session.SplitSharedMemory();
   const RankPlace place = PlaceRank(session, local);
-  const bool mpi_runs = session.kind() == RankKind::kProcesses;
+  const bool mpi_runs = session.mpi_communicator() != nullptr;
   Json info = CollectFacts(session, place,
                            {.command_line = launch.arguments(),
                             .rank_source = launch.rank_source(),

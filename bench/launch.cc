@@ -5,13 +5,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <limits>
 #include <string_view>
 
 #include "bench/options.h"
+#include "bench/same_program.h"
+#include "bench/signals.h"
 #include "topology/check.h"
 #include "topology/launcher.h"
 #include "topology/machine.h"
+#include "topology/peer_links.h"
+#include "topology/process_ranks.h"
 
 namespace hockney {
 namespace {
@@ -32,8 +37,28 @@ int LaunchedProcesses() {
 
 void CheckExpected(const RankOptions& options, int ranks) {
   if (!options.expect_ranks || *options.expect_ranks == ranks) return;
-  throw EnvironmentError(fmt::format("--expect-ranks: {} expected, but this run has {}",
-                                     *options.expect_ranks, ranks));
+  throw Agreed<EnvironmentError>(fmt::format("--expect-ranks: {} expected, but this run has {}",
+                                             *options.expect_ranks, ranks));
+}
+
+void RequireNoLauncher(const char* option, int ranks, int launched) {
+  if (launched <= 1) return;
+  FailOption(
+      option, std::to_string(ranks),
+      fmt::format("no {} in one of {} launched processes: leave it out, or start one process",
+                  option, launched));
+}
+
+// The number in `session` of each rank of `local`.
+std::vector<int> NumbersOf(const Session& session, Session& local) {
+  const int mine = session.rank();
+  std::vector<int> numbers;
+  for (const auto& bytes : local.AllGather(std::as_bytes(std::span(&mine, 1)))) {
+    int number = 0;
+    std::memcpy(&number, bytes.data(), sizeof number);
+    numbers.push_back(number);
+  }
+  return numbers;
 }
 
 int DefaultRanks() { return std::min(ReadMachine().cores_allowed.value_or(1), kMostDefaultRanks); }
@@ -49,6 +74,14 @@ void AddRankOptions(CLI::App& command, RankOptions* options) {
           },
           "Run N ranks as threads of this process. Default: the launcher's processes, or without "
           "one a thread a core, at most 8")
+      ->type_name("N");
+  command
+      .add_option_function<std::string>(
+          "--local-processes",
+          [options](const std::string& text) {
+            options->local_processes = ParseRanks("--local-processes", text, kMostLocalProcesses);
+          },
+          "Run N ranks as processes started by this one, without MPI")
       ->type_name("N");
   command
       .add_option_function<std::string>(
@@ -72,23 +105,27 @@ void AddRankOptions(CLI::App& command, RankOptions* options) {
 
 Launch::Launch(int argc, char** argv) : argc_(argc), argv_(argv), arguments_(argv, argv + argc) {}
 
-int Launch::rank() const { return mpi_rank_.value_or(LauncherRank().value_or(0)); }
+int Launch::rank() const { return process_rank_.value_or(LauncherRank().value_or(0)); }
 
 int Launch::RunRanks(const RankOptions& options, const std::function<int(Session&)>& body) {
+  const InterruptGuard guard;
   const int launched = LaunchedProcesses();
+  if (options.local && options.local_processes) {
+    FailOption("--local", std::to_string(*options.local), "either --local or --local-processes");
+  }
   if (options.local) {
-    if (launched > 1) {
-      FailOption("--local", std::to_string(*options.local),
-                 fmt::format("no --local in one of {} launched processes: leave it out, or start "
-                             "one process",
-                             launched));
-    }
+    RequireNoLauncher("--local", *options.local, launched);
     rank_source_ = "--local";
     return RunThreads(*options.local, options, body);
   }
+  if (options.local_processes) {
+    RequireNoLauncher("--local-processes", *options.local_processes, launched);
+    rank_source_ = "--local-processes";
+    return RunLocalProcesses(options, body);
+  }
   if (UnderLauncher() || launched > 1) {
     rank_source_ = "launcher";
-    return RunProcesses(options, body);
+    return RunLaunched(options, body);
   }
   rank_source_ = "no launcher";
   const int ranks = DefaultRanks();
@@ -103,27 +140,91 @@ int Launch::RunRanks(const RankOptions& options, const std::function<int(Session
 int Launch::RunThreads(int ranks, const RankOptions& options,
                        const std::function<int(Session&)>& body) {
   CheckExpected(options, ranks);
+  watchdog_ = std::make_unique<Watchdog>(Watchdog::Options{
+      .timeout_seconds = options.timeout_seconds, .signal = InterruptGuard::Signal});
   std::vector<int> codes(ranks);
-  RunThreadRanks(ranks, options.timeout_seconds,
-                 [&](Session& session) { codes[session.rank()] = body(session); });
+  try {
+    RunThreadRanks(ranks, options.timeout_seconds,
+                   [&](Session& session) { codes[session.rank()] = body(session); });
+  } catch (const TimeoutError& error) {
+    watchdog_->EndAfterTimeout(error.what());
+  }
+  watchdog_->Leave();
   const auto failed = std::find_if(codes.begin(), codes.end(), [](int code) { return code != 0; });
   return failed == codes.end() ? 0 : *failed;
 }
 
-int Launch::RunProcesses(const RankOptions& options, const std::function<int(Session&)>& body) {
+int Launch::RunLocalProcesses(const RankOptions& options,
+                              const std::function<int(Session&)>& body) {
+  CheckExpected(options, *options.local_processes);
+  ProcessOutcome outcome;
+  auto session = RunProcessRanks(*options.local_processes, options.timeout_seconds, &outcome);
+  if (session) {
+    process_rank_ = session->rank();
+    return RunRankProcess(*session, options, body);
+  }
+  // Survivors have said it already.
+  if (outcome.all_lost) fmt::print(stderr, "hockney: {}\n", outcome.cause);
+  return outcome.exit_code;
+}
+
+int Launch::RunLaunched(const RankOptions& options, const std::function<int(Session&)>& body) {
   mpi_started_ = true;
   Session session = Session::StartMpi(&argc_, &argv_, options.timeout_seconds);
-  mpi_rank_ = session.rank();
+  process_rank_ = session.rank();
   const int launched = LaunchedProcesses();
   if (session.ranks() == 1 && launched > 1) {
-    throw EnvironmentError(
+    process_rank_ = LauncherRank();
+    throw Agreed<EnvironmentError>(
         fmt::format("the launcher started {} processes, but MPI connects only 1: launcher and MPI "
                     "library do not fit together; use the mpirun of the MPI that hockney was built "
                     "with, or srun --mpi=pmix",
                     launched));
   }
   CheckExpected(options, session.ranks());
-  return body(session);
+  return RunRankProcess(session, options, body);
+}
+
+int Launch::RunRankProcess(Session& session, const RankOptions& options,
+                           const std::function<int(Session&)>& body) {
+  RequireSameProgram(session, arguments_, "");
+  WatchPeers(session, options);
+  try {
+    const int code = body(session);
+    watchdog_->Leave();
+    return code;
+  } catch (...) {
+    const Failure failure = CurrentFailure();
+    if (failure.code == ExitCode::kTimeout) watchdog_->EndAfterTimeout(failure.text);
+    watchdog_->Leave(failure.agreed ? 0 : ToInt(failure.code));
+    throw;
+  }
+}
+
+void Launch::WatchPeers(Session& session, const RankOptions& options) {
+  Session local = session.SplitSharedMemory();
+  Watchdog::Options watched{.timeout_seconds = options.timeout_seconds,
+                            .rank = local.rank(),
+                            .numbers = NumbersOf(session, local),
+                            .peers = ConnectPeers(local),
+                            .signal = InterruptGuard::Signal};
+  watchdog_ = std::make_unique<Watchdog>(std::move(watched));
+}
+
+Failure Launch::Share(Failure failure) {
+  failure.agreed = true;
+  if (LaunchedProcesses() <= 1) return failure;
+  constexpr double kSeconds = 10;  // the others may have ended by themselves
+  try {
+    mpi_started_ = true;
+    Session session = Session::StartMpi(&argc_, &argv_, kSeconds);
+    if (session.ranks() > 1) process_rank_ = session.rank();
+    RequireSameProgram(session, arguments_, failure.text);
+  } catch (...) {
+    const Failure shared = CurrentFailure();
+    if (shared.agreed) failure.text = shared.text;
+  }
+  return failure;
 }
 
 }  // namespace hockney

@@ -18,6 +18,7 @@
 #include "bench/build.h"
 #include "bench/commands.h"
 #include "bench/exit_codes.h"
+#include "bench/failure.h"
 #include "bench/launch.h"
 #include "bench/options.h"
 #include "topology/check.h"
@@ -29,41 +30,6 @@ namespace {
 // All sub-commands.
 std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand(), SweepCommand()}; }
 
-// How a run failed, from the exception that main is handling.
-struct Failure {
-  ExitCode code = ExitCode::kInternal;
-  std::string text;
-  bool common = false;  // every rank has it (Launch::RunRanks says why), so one prints it
-};
-
-Failure CurrentFailure() {
-  try {
-    throw;
-  } catch (const UsageError& error) {
-    return {ExitCode::kUsage, error.what(), true};
-  } catch (const InputError& error) {
-    return {ExitCode::kUsage, error.what(), true};
-  } catch (const CLI::Error& error) {
-    return {ExitCode::kUsage, error.what(), true};
-  } catch (const std::invalid_argument& error) {
-    return {ExitCode::kUsage, error.what(), true};
-  } catch (const EnvironmentError& error) {
-    return {ExitCode::kEnvironment, error.what(), true};
-  } catch (const std::system_error& error) {  // fmt cannot write, a thread cannot start
-    return {ExitCode::kEnvironment, error.what()};
-  } catch (const std::bad_alloc&) {
-    return {ExitCode::kEnvironment, "out of memory"};
-  } catch (const TimeoutError& error) {
-    return {ExitCode::kTimeout, error.what()};
-  } catch (const WrongDataError& error) {
-    return {ExitCode::kWrongData, error.what()};
-  } catch (const std::exception& error) {
-    return {ExitCode::kInternal, error.what()};
-  } catch (...) {
-    return {ExitCode::kInternal, "unknown exception"};
-  }
-}
-
 // The program, or its sub-command once that is known, as messages name it.
 std::string NameOf(const CLI::App& program) {
   const auto chosen = program.get_subcommands();
@@ -71,13 +37,13 @@ std::string NameOf(const CLI::App& program) {
 }
 
 void Print(const Launch& launch, const std::string& name, Failure failure) {
-  if (failure.common && launch.rank() != 0) return;
+  if (failure.agreed && launch.rank() != 0) return;
   // The message stays one line, whatever was typed.
   std::replace_if(
       failure.text.begin(), failure.text.end(), [](unsigned char c) { return c < ' ' || c == 127; },
       ' ');
   std::string who;
-  if (launch.mpi_started() && !failure.common) {
+  if (launch.is_rank_process() && !failure.agreed) {
     std::array<char, 256> host{};
     gethostname(host.data(), host.size() - 1);
     who = fmt::format("rank {} on {}: ", launch.rank(), host.data());
@@ -170,6 +136,9 @@ int Main(int argc, char** argv) {
     FlushOutput();
   } catch (...) {
     Failure failure = CurrentFailure();
+    if (failure.code == ExitCode::kUsage && !launch.is_rank_process()) {
+      failure = launch.Share(std::move(failure));
+    }
     code = ToInt(failure.code);
     Print(launch, NameOf(program), std::move(failure));
   }

@@ -9,12 +9,12 @@
 #include "bench/cell.h"
 #include "bench/exit_codes.h"
 #include "bench/facts.h"
+#include "bench/options.h"
 #include "bench/signals.h"
 #include "bench/sweep_report.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
 #include "topology/agree.h"
 #include "topology/check.h"
-#include "topology/watchdog.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
@@ -28,13 +28,13 @@ constexpr int kLanesPerDataLane = 4;
 // memory.
 constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
 
-// Throws std::invalid_argument, in the user's words, where a size exceeds what 64 bits can address.
+// Throws UsageError, in the user's words, where a size exceeds what 64 bits can address.
 void CheckFits(const Cell& cell) {
   try {
     const Layout layout(EvenCounts(cell.shape(), cell.count), cell.type, Cut{});
     static_cast<void>(SizeBytes(cell.collective, cell.count, cell.type, cell.ranks));
   } catch (const std::exception&) {
-    throw std::invalid_argument(fmt::format(
+    throw Agreed<UsageError>(fmt::format(
         "--maxbytes (-e) or --count: {} elements a rank: expected buffers below 2^63 bytes",
         cell.count));
   }
@@ -84,6 +84,7 @@ class Sweep {
   HostDomain::Options DomainOptions() const;
   bool RunCell(const Cell& cell);
   void OpenFolder();
+  void LeaveLastWords();
   void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const SweepRow& row, const std::vector<SampleRow>& samples);
   bool is_writer() const { return session_.rank() == 0; }
@@ -98,7 +99,6 @@ class Sweep {
   std::unique_ptr<HostDomain> domain_;
   std::unique_ptr<HostExecutor> executor_;
   std::unique_ptr<Prepared> barrier_;
-  std::unique_ptr<Watchdog> watchdog_;
   std::unique_ptr<MpiBaseline> mpi_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<CacheFlusher> flusher_;
@@ -114,7 +114,8 @@ Sweep::Sweep(Session& session, const SweepOptions& options, const Launch& launch
     : session_(session), options_(options), launch_(launch) {
   Session local = session.SplitSharedMemory();
   if (local.ranks() != session.ranks()) {
-    throw EnvironmentError("sweep: the ranks are on several hosts; this version measures one host");
+    throw Agreed<EnvironmentError>(
+        "sweep: the ranks are on several hosts; this version measures one host");
   }
   place_ = PlaceRank(session, local);
   llc_ = FindLastLevelCache(*place_.machine, options.llc_bytes);
@@ -153,6 +154,25 @@ void Sweep::OpenFolder() {
       throw std::invalid_argument(error.what());  // a damaged folder is the user's input
     }
     WriteRun("running", std::nullopt);
+  });
+  LeaveLastWords();
+}
+
+// Whichever rank is left to say how the run ended writes it into the folder.
+void Sweep::LeaveLastWords() {
+  const std::string path = is_writer() ? std::filesystem::absolute(folder_->path()).string() : "";
+  const auto all = session_.AllGather(std::as_bytes(std::span(path)));
+  const std::filesystem::path folder(
+      std::string(reinterpret_cast<const char*>(all[0].data()), all[0].size()));
+  launch_.watchdog().SetLastWords([folder](const Ending& ending) {
+    if (ending.cause.empty()) return;
+    const char* outcome = ending.exit_code == ToInt(ExitCode::kInterrupted) ? "interrupted"
+                          : ending.waiting_for.empty()                      ? "lost_rank"
+                                                                            : "timeout";
+    MarkEnding(folder, {.outcome = outcome,
+                        .exit_code = ending.exit_code,
+                        .lost_rank = ending.lost_rank,
+                        .waiting_for = ending.waiting_for});
   });
 }
 
@@ -216,18 +236,14 @@ void Sweep::SetUp() {
       HostExecutor::Options{.oversubscribed = place_.oversubscribed,
                             .timeout_seconds = options_.timeout_seconds});
   const auto& wanted = options_.implementations;
-  if (session_.kind() == RankKind::kProcesses &&
+  if (session_.mpi_communicator() != nullptr &&
       std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
     mpi_ = std::make_unique<MpiBaseline>(session_);
   }
-  const auto last_words = [](const std::string& cause) {
-    fmt::print(stderr, "hockney: {}\n", cause);
-  };
-  watchdog_ = std::make_unique<Watchdog>(options_.timeout_seconds, last_words, session_.rank());
   barrier_ = PrepareBarrier();
-  const auto guard = [this](const char* what) {
-    if (what != nullptr) watchdog_->Arm(what);
-    if (what == nullptr) watchdog_->Disarm();
+  const auto guard = [&watchdog = launch_.watchdog()](const char* what) {
+    if (what != nullptr) watchdog.Arm(what);
+    if (what == nullptr) watchdog.Disarm();
   };
   timer_ = std::make_unique<Timer>(session_, *barrier_, guard,
                                    [] { return InterruptGuard::Signal() != 0; });
@@ -281,13 +297,10 @@ int Sweep::Run() {
   }
   SetUp();
   OpenFolder();
-  try {
-    return Measure();
-  } catch (const TimeoutError&) {
-    // Rows are in the folder already; say there how the run ended.
-    if (is_writer()) WriteRun("timeout", ExitCode::kTimeout);
-    throw;
-  }
+  const int code = Measure();
+  session_.Barrier();  // nobody leaves before the folder is complete
+  launch_.watchdog().SetLastWords({});
+  return code;
 }
 
 }  // namespace
@@ -323,8 +336,8 @@ std::vector<Cell> MakeCells(const SweepOptions& options, int ranks) {
 int RunSweep(Session& session, const SweepOptions& options, const Launch& launch) {
   for (const int root : options.roots) {
     if (root >= session.ranks()) {
-      throw std::invalid_argument(fmt::format("--root (-r): \"{}\": expected a rank of 0..{} or -1",
-                                              root, session.ranks() - 1));
+      throw Agreed<UsageError>(fmt::format("--root (-r): \"{}\": expected a rank of 0..{} or -1",
+                                           root, session.ranks() - 1));
     }
   }
   return Sweep(session, options, launch).Run();

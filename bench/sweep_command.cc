@@ -7,7 +7,6 @@
 #include "bench/commands.h"
 #include "bench/launch.h"
 #include "bench/options.h"
-#include "bench/signals.h"
 #include "bench/sizes.h"
 #include "bench/sweep.h"
 #include "collectives/algorithms.h"
@@ -265,7 +264,6 @@ Runner AddSweep(CLI::App& program) {
   app->footer("Example: mpirun -n 2 hockney sweep all_reduce -b 8 -e 64M -f 4 --row-budget 100ms");
   return [texts](Launch& launch) {
     const SweepOptions options = Read(*texts);
-    const InterruptGuard guard;
     return launch.RunRanks(texts->ranks,
                            [&](Session& session) { return RunSweep(session, options, launch); });
   };

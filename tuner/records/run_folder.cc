@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -56,6 +57,19 @@ std::optional<fs::path> NewestRun(const fs::path& base) {
     if (entry.is_directory() && (!newest || *newest < entry.path())) newest = entry.path();
   }
   return newest;
+}
+
+void MarkEnding(const fs::path& path, const RunEnding& ending) {
+  const std::string file = (path / "run.json").string();
+  std::ifstream stream(file);
+  auto run = nlohmann::ordered_json::parse(stream, nullptr, false);
+  if (run.is_discarded()) throw InputError(file + ": is not JSON");
+  run["outcome"] = ending.outcome;
+  run["exit_code"] = ending.exit_code;
+  run["lost_rank"] = ending.lost_rank ? nlohmann::ordered_json(*ending.lost_rank) : nullptr;
+  run["waiting_for"] =
+      ending.waiting_for.empty() ? nullptr : nlohmann::ordered_json(ending.waiting_for);
+  ReplaceFile(file, run.dump(2) + "\n");
 }
 
 RunFolder::RunFolder(fs::path path, CsvHeader header)

@@ -28,6 +28,18 @@ std::filesystem::path DefaultRunPath(std::string_view command,
 // Returns the run folder below `base` whose name is the latest, or nothing if there is none.
 std::optional<std::filesystem::path> NewestRun(const std::filesystem::path& base = "hockney-runs");
 
+// How a run ended that could not end by itself.
+struct RunEnding {
+  std::string outcome = {};  // timeout, lost_rank, interrupted
+  int exit_code = 0;
+  std::optional<int> lost_rank = {};
+  std::string waiting_for = {};
+};
+
+// Writes into the run.json of the folder `path` how the run ended, and leaves the rest. For any
+// rank, when the writing one may be gone. Throws EnvironmentError or InputError if it cannot.
+void MarkEnding(const std::filesystem::path& path, const RunEnding& ending);
+
 // The folder of one run, for its one writing rank. Every file in it is valid after every call. All
 // members throw EnvironmentError naming the path and the cause when the operating system refuses
 // (full disk, no permission).
