@@ -4,22 +4,23 @@
 #include <stdexcept>
 
 #include "bench/bound.h"
+#include "bench/cell_buffers.h"
 #include "bench/correctness.h"
 #include "bench/options.h"
+#include "bench/row_statistics.h"
 #include "topology/check.h"
-#include "tuner/bandwidth.h"
 #include "tuner/statistics.h"
 
 namespace hockney {
 namespace {
 
-constexpr int kLeastStreamedCalls = 4;
-constexpr int kMostStreamedCalls = 128;  // each call has a buffer set of its own
-constexpr double kBatchSeconds = 0.03;   // between two decisions
+constexpr double kBatchSeconds = 0.03;  // between two decisions
 constexpr int kMostRounds = 64;
 constexpr std::size_t kLeastSamples = 5;  // also when the budget is used up
 constexpr double kWarmShare = 0.25;       // of the budget
+constexpr std::size_t kTrialSamples = 5;  // of each row, to choose one
 constexpr double kClockTickUs = 0.001;
+constexpr double kTickStartBelowUs = 10;  // a barrier's skew would show in shorter times
 constexpr const char* kMpiName = "an MPI collective";  // for the watchdog
 
 std::uint64_t NextRandom(std::uint64_t& state) {
@@ -30,67 +31,73 @@ std::uint64_t NextRandom(std::uint64_t& state) {
   return x ^ (x >> 31);
 }
 
-Layout LayoutOf(const Cell& cell) {
-  return Layout(EvenCounts(cell.shape(), cell.count), cell.type, Cut{});
-}
+bool IsMpi(const Competitor& competitor) { return competitor.row.implementation == "mpi"; }
+bool IsRow(const Competitor& competitor) { return competitor.bound_bytes == 0; }
 
-std::size_t LargestSetBytes(const Cell& cell, const Layout& layout) {
-  std::size_t bytes = 0;
-  for (int rank = 0; rank < cell.ranks; ++rank) {
-    bytes = std::max(bytes, BufferSet::Bytes(layout, rank, cell.in_place));
+// A call and a barrier as one.
+class WithBarrier : public Prepared {
+ public:
+  WithBarrier(Prepared& call, Prepared& barrier) : call_(call), barrier_(barrier) {}
+  void Run() override {
+    call_.Run();
+    barrier_.Run();
   }
-  return bytes;
-}
 
-// Streamed: as many sets as make twice the last-level cache, 0 when four of them are more than
-// that.
-int StreamedCalls(const Cell& cell, const Layout& layout, std::uint64_t llc_bytes) {
-  const std::size_t set = LargestSetBytes(cell, layout) * static_cast<std::size_t>(cell.ranks);
-  const std::uint64_t calls = 2 * llc_bytes / std::max<std::size_t>(set, 1);
-  if (calls < kLeastStreamedCalls) return 0;
-  return static_cast<int>(std::min<std::uint64_t>(calls, kMostStreamedCalls));
-}
-
-int SetCount(const SweepOptions& options, const Cell& cell, const Layout& layout,
-             std::uint64_t llc_bytes) {
-  if (options.mode == TimingMode::kIsolated) return 1;
-  return std::max(1, StreamedCalls(cell, layout, llc_bytes));
-}
+ private:
+  Prepared& call_;
+  Prepared& barrier_;
+};
 
 }  // namespace
 
 std::size_t CellArenaBytes(const SweepOptions& options, const Cell& cell, std::uint64_t llc_bytes) {
-  const Layout layout = LayoutOf(cell);
-  return LargestSetBytes(cell, layout) *
-         static_cast<std::size_t>(SetCount(options, cell, layout, llc_bytes));
+  const BufferPlan plan = PlanBuffers(options, cell, llc_bytes);
+  return plan.set_bytes * static_cast<std::size_t>(plan.sets);
 }
 
 CellRunner::CellRunner(const SweepContext& context, const Cell& cell, Emit emit)
-    : context_(context), cell_(cell), emit_(std::move(emit)), state_(context.options->seed) {}
+    : context_(context),
+      options_(*context.options),
+      cell_(cell),
+      emit_(std::move(emit)),
+      iterations_(options_.iterations),
+      warmups_(options_.warmups),
+      // Another order for every cell, the same on all ranks.
+      state_(options_.seed + cell.count * 11 + static_cast<std::uint64_t>(cell.collective)),
+      choosing_(options_.chooses_one) {}
+
+// The labels of the competitors end with them.
+CellRunner::~CellRunner() { context_.watchdog->SetActivity(""); }
 
 void CellRunner::PlaceBuffers() {
   const Layout layout = LayoutOf(cell_);
-  const int rank = context_.session->rank();
-  const std::size_t stride = LargestSetBytes(cell_, layout);
-  const int sets = SetCount(*context_.options, cell_, layout, context_.llc.bytes);
-  for (int s = 0; s < sets; ++s) {
-    sets_.emplace_back(layout, rank, cell_.in_place,
-                       context_.domain->arena().subspan(s * stride, stride));
+  const BufferPlan plan = PlanBuffers(options_, cell_, context_.llc.bytes);
+  for (int s = 0; s < plan.sets; ++s) {
+    sets_.emplace_back(layout, context_.session->rank(), cell_.in_place,
+                       context_.domain->arena().subspan(s * plan.set_bytes + plan.shift_bytes,
+                                                        plan.set_bytes - plan.shift_bytes));
   }
+  if (!options_.calls) return;
+  const auto calls = static_cast<std::uint64_t>(plan.calls);
+  iterations_ = *options_.calls / calls;
+  if (warmups_) warmups_ = (*warmups_ + calls - 1) / calls;
 }
 
 bool CellRunner::Run() {
   PlaceBuffers();
   competitors_ = MakeCompetitors(context_, cell_, sets_);
-  if (context_.options->mode == TimingMode::kStreamed && sets_.size() == 1) {
+  if (options_.mode == TimingMode::kStreamed && sets_.size() == 1) {
     for (Competitor& c : competitors_) {
       c.row.mode = "isolated";
       if (c.row.reason.empty()) c.row.reason = "streamed asked for; 4 calls do not fit";
     }
   }
   for (Competitor& c : competitors_) c.active = !c.prepared.empty();
-  if (context_.options->checks > 0 && cell_.collective != Collective::kBarrier) CheckAll();
+  if (options_.checks > 0 && cell_.collective != Collective::kBarrier) CheckAll();
   AddBoundPasses();
+  if (warmups_ == 0U && !choosing_) {
+    for (Competitor& c : competitors_) c.warming = false;
+  }
   const bool finished = TimeAll();
   if (context_.session->rank() == 0) EmitRows();
   return finished;
@@ -100,12 +107,13 @@ void CellRunner::CheckAll() {
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
     Competitor& c = competitors_[i];
     if (c.prepared.empty()) continue;
-    for (int check = 0; check < context_.options->checks; ++check) {
-      const std::uint64_t seed = context_.options->seed * 1000003 + i * 101 + check;
-      if (c.row.implementation == "mpi") context_.guard(kMpiName);
+    context_.watchdog->SetActivity(c.label.c_str());
+    for (int check = 0; check < options_.checks; ++check) {
+      const std::uint64_t seed = options_.seed * 1000003 + i * 101 + check;
+      if (IsMpi(c)) context_.watchdog->Arm(kMpiName);
       const CheckResult result =
           CheckData(*context_.session, *c.prepared[0], MakeCall(cell_, sets_[0]), sets_[0], seed);
-      context_.guard(nullptr);
+      if (IsMpi(c)) context_.watchdog->Disarm();
       c.row.errors = c.row.errors.value_or(0) + result.errors;
       if (result.errors == 0) continue;
       c.row.status = Status::kWrongData;
@@ -132,50 +140,62 @@ std::vector<int> CellRunner::NextOrder(int rounds) {
 }
 
 int CellRunner::ChooseRounds() const {
-  if (context_.options->iterations) {
-    std::uint64_t wanted = *context_.options->iterations + context_.options->warmups.value_or(1);
-    for (const Competitor& c : competitors_) {
-      if (c.active)
-        wanted -= std::min<std::uint64_t>(wanted, c.times_us.size() + c.warm_times_us.size());
-      break;
-    }
-    return static_cast<int>(std::clamp<std::uint64_t>(wanted, 1, kMostRounds));
+  if (iterations_ && !choosing_) {
+    // All rows have come equally far.
+    const auto row = std::find_if(competitors_.begin(), competitors_.end(),
+                                  [](const Competitor& c) { return c.active && IsRow(c); });
+    const std::uint64_t left = !row->warming ? *iterations_ - row->times_us.size()
+                               : warmups_    ? *warmups_ - row->warm_times_us.size()
+                                             : 1;
+    return static_cast<int>(std::clamp<std::uint64_t>(left, 1, kMostRounds));
   }
   if (last_batch_rounds_ == 0) return 1;
   const double round = last_batch_seconds_ / last_batch_rounds_;
-  return std::clamp(static_cast<int>(kBatchSeconds / std::max(round, 1e-9)), 1, kMostRounds);
+  return std::clamp(static_cast<int>(kBatchSeconds / std::max(round, 1e-9)), 1,
+                    choosing_ ? static_cast<int>(kTrialSamples) : kMostRounds);
 }
 
 // Only where the buffers do not fit the caches: there a collective cannot be faster than memory.
 void CellRunner::AddBoundPasses() {
   const Layout layout = LayoutOf(cell_);
   std::size_t together = 0;
-  for (int r = 0; r < cell_.ranks; ++r) together += BufferSet::Bytes(layout, r, cell_.in_place);
-  if (together < 2 * context_.llc.bytes || sets_.size() > 1) return;
+  std::size_t room = 0;
+  for (int r = 0; r < cell_.ranks; ++r) {
+    const std::size_t bytes = BufferSet::Bytes(layout, r, cell_.in_place);
+    together += bytes;
+    room = std::max(room, bytes);
+  }
+  if (together < 2 * context_.llc.bytes || sets_.size() > 1 || options_.chooses_one) return;
   std::vector<std::span<std::byte>> rooms;
-  const std::size_t stride = LargestSetBytes(cell_, layout);
   rooms.reserve(cell_.ranks);
-  for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(stride));
+  for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(room));
   for (Competitor& pass : MakeBoundPasses(rooms, context_.session->rank())) {
     pass.active = true;
     pass.warming = false;  // the data checks have touched every page
+    pass.label = "the passes over memory that bound the rows";
     competitors_.push_back(std::move(pass));
   }
 }
 
 void CellRunner::MakeTimed() {
   for (Competitor& c : competitors_) {
-    Timed timed;
-    timed.name = c.row.implementation == "mpi" ? kMpiName : nullptr;
+    Timed timed{.label = c.label.c_str(),
+                .blocking = IsMpi(c) ? kMpiName : nullptr,
+                .times_calls = options_.times_calls};
     // The passes of the bound find memory in the same state as the rows they bound.
-    const bool refresh = context_.options->buffers != BufferState::kHot;
+    const bool refresh = options_.buffers != BufferState::kHot;
     timed.before = [this, refresh] {
       for (const BufferSet& set : sets_) {
         if (refresh) set.Refresh();
       }
       if (context_.flusher != nullptr) context_.flusher->Flush();
     };
-    for (const auto& prepared : c.prepared) timed.calls.push_back(prepared.get());
+    for (const auto& prepared : c.prepared) {
+      timed.calls.push_back(prepared.get());
+      if (!options_.barrier_after_call) continue;
+      wrapped_.push_back(std::make_unique<WithBarrier>(*prepared, *context_.barrier));
+      timed.calls.back() = wrapped_.back().get();
+    }
     timed_.push_back(std::move(timed));
   }
 }
@@ -185,20 +205,22 @@ struct CellRunner::Plan {
   static constexpr std::size_t kMostCompetitors = 512;
   std::int32_t rounds = 0;  // 0: the cell ends
   std::int32_t interrupted = 0;
+  std::int32_t by_tick = 0;
   std::uint8_t active[kMostCompetitors] = {};
 };
 
 CellRunner::Plan CellRunner::MakePlan() const {
   Plan plan;
   plan.interrupted = context_.timer->interrupted() ? 1 : 0;
+  plan.by_tick = start_ == Start::kTick ? 1 : 0;
   bool any = false;
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
-    plan.active[i] = competitors_[i].active && competitors_[i].bound_bytes == 0 ? 1 : 0;
+    plan.active[i] = competitors_[i].active && IsRow(competitors_[i]) ? 1 : 0;
     any = any || plan.active[i] != 0;
   }
   // The passes of the bound are timed as long as any row is.
   for (std::size_t i = 0; i < competitors_.size() && any; ++i) {
-    if (competitors_[i].bound_bytes > 0) plan.active[i] = 1;
+    if (!IsRow(competitors_[i])) plan.active[i] = 1;
   }
   plan.rounds = any && plan.interrupted == 0 ? ChooseRounds() : 0;
   return plan;
@@ -209,17 +231,19 @@ bool CellRunner::TimeAll() {
     throw Agreed<UsageError>("sweep: more than 512 variants of one size; ask for fewer");
   }
   MakeTimed();
+  ProbeLine();
+  Plan plan;
   while (true) {
-    Plan plan;
     if (context_.session->rank() == 0) plan = MakePlan();
     context_.session->Broadcast(std::as_writable_bytes(std::span(&plan, 1)), 0);
     for (std::size_t i = 0; i < competitors_.size(); ++i) {
       competitors_[i].active = plan.active[i] != 0;
     }
-    if (plan.rounds == 0) return plan.interrupted == 0;
+    if (plan.rounds == 0) break;
     const std::vector<int> order = NextOrder(plan.rounds);
     std::vector<double> walls;
-    const std::vector<Sample> samples = context_.timer->Run(timed_, order, &walls);
+    const std::vector<Sample> samples = context_.timer->Run(
+        timed_, order, plan.by_tick != 0 ? Start::kTick : Start::kBarrier, &walls);
     last_batch_rounds_ = plan.rounds;
     last_batch_seconds_ = 0;
     for (const double wall : walls) last_batch_seconds_ += wall;
@@ -228,96 +252,119 @@ bool CellRunner::TimeAll() {
       Decide();
     }
   }
+  ProbeLine();
+  return plan.interrupted == 0;
+}
+
+void CellRunner::ProbeLine() {
+  if (context_.line_probe == nullptr) return;
+  line_transfers_ns_.push_back(context_.line_probe->Measure());
 }
 
 void CellRunner::Absorb(std::span<const int> order, std::span<const Sample> samples,
                         std::span<const double> walls) {
   for (std::size_t i = 0; i < order.size(); ++i) {
     Competitor& c = competitors_[order[i]];
+    const Sample& sample = samples[i];
     c.wall_seconds += walls[i];
-    if (c.warming) {
-      c.warm_times_us.push_back(samples[i].time_us);
-      const auto& warmups = context_.options->warmups;
-      if (warmups) {
-        if (c.warm_times_us.size() < *warmups) continue;
-        // With -w 0 this sample already counts.
-        c.warming = false;
-        if (*warmups > 0) continue;
-      } else {
-        const WarmUpRule rule{.clock_tick = kClockTickUs};
-        c.warming = !rule.Settled(c.warm_times_us) &&
-                    c.wall_seconds < kWarmShare * context_.options->row_budget_seconds;
-        continue;
-      }
+    if (c.warming || choosing_) {
+      c.warm_times_us.push_back(sample.time_us);
+      continue;
     }
-    if (c.times_us.size() == context_.options->iterations.value_or(~std::uint64_t{0})) continue;
-    SampleRow sample;
-    sample.sample = static_cast<std::int64_t>(c.times_us.size());
-    sample.order = next_place_ + static_cast<std::int64_t>(i);
-    sample.time_us = samples[i].time_us;
-    sample.slowest_rank = samples[i].slowest_rank;
-    c.samples.push_back(sample);
-    c.times_us.push_back(samples[i].time_us);
-    c.skews_ns.push_back(samples[i].entry_skew_ns);
+    SampleRow row;
+    row.sample = static_cast<std::int64_t>(c.times_us.size());
+    row.order = next_place_ + static_cast<std::int64_t>(i);
+    row.time_us = sample.time_us;
+    row.slowest_rank = sample.slowest_rank;
+    c.samples.push_back(row);
+    c.times_us.push_back(sample.time_us);
+    c.skews_ns.push_back(sample.entry_skew_ns);
+    c.rank_us.resize(sample.rank_us.size());
+    for (std::size_t r = 0; r < c.rank_us.size(); ++r) c.rank_us[r] += sample.rank_us[r];
+    c.call_us.insert(c.call_us.end(), sample.call_us.begin(), sample.call_us.end());
   }
   next_place_ += static_cast<std::int64_t>(order.size());
 }
 
-// Ends the rows that have what they need.
-void CellRunner::Decide() {
-  for (Competitor& c : competitors_) {
-    if (!c.active || c.bound_bytes > 0 || c.times_us.empty()) continue;
-    if (context_.options->iterations) {
-      c.active = c.times_us.size() < *context_.options->iterations;
-      continue;
-    }
-    const StoppingRule rule{.clock_tick = kClockTickUs,
-                            .budget_seconds = context_.options->row_budget_seconds};
-    const StopReason stop = rule.Check(c.times_us, c.wall_seconds);
-    c.row.converged = stop == StopReason::kConverged;
-    c.active = stop == StopReason::kContinue || c.times_us.size() < kLeastSamples;
-  }
+bool CellRunner::IsWarm(const Competitor& c) const {
+  if (warmups_) return c.warm_times_us.size() >= *warmups_;
+  const WarmUpRule rule{.clock_tick = kClockTickUs};
+  return rule.Settled(c.warm_times_us) ||
+         c.wall_seconds >= kWarmShare * options_.row_budget_seconds;
 }
 
-void CellRunner::FinishRow(Competitor& c) const {
-  SweepRow& row = c.row;
-  if (c.times_us.empty()) {
-    if (row.status == Status::kOk) {
-      row.status = Status::kSkipped;
-      row.reason = "interrupted before the first sample";
-    }
+bool CellRunner::NeedsMore(Competitor& c) const {
+  if (iterations_) return c.times_us.size() < *iterations_;
+  const StoppingRule rule{.clock_tick = kClockTickUs,
+                          .budget_seconds = options_.row_budget_seconds};
+  const StopReason stop = rule.Check(c.times_us, c.wall_seconds);
+  c.row.converged = stop == StopReason::kConverged;
+  return stop == StopReason::kContinue || c.times_us.size() < kLeastSamples;
+}
+
+// Moves the rows from trial to warm-up to timing, and ends those that have what they need. Between
+// batches only, so that all samples of a row start alike.
+void CellRunner::Decide() {
+  if (choosing_) {
+    ChooseOne();
     return;
   }
-  const Summary summary = Summarize(c.times_us);
-  row.samples = summary.samples;
-  row.time_us_median = summary.median;
-  if (summary.ci_confident) {  // fewer than 6 samples have no 95 % interval
-    row.time_us_ci_low = summary.ci_low;
-    row.time_us_ci_high = summary.ci_high;
+  for (Competitor& c : competitors_) {
+    if (!c.active || !IsRow(c)) continue;
+    if (c.warming) {
+      c.warming = !IsWarm(c);
+    } else {
+      c.active = NeedsMore(c);
+    }
   }
-  row.time_us_min = summary.min;
-  row.time_us_mean = summary.mean;
-  row.time_us_p95 = summary.p95;
-  row.time_us_p99 = summary.p99;
-  row.entry_skew_ns = Median(c.skews_ns);
-  std::vector<int> counts(cell_.ranks, 0);
-  for (const SampleRow& sample : c.samples) ++counts[sample.slowest_rank.value_or(0)];
-  row.slowest_rank = std::max_element(counts.begin(), counts.end()) - counts.begin();
-  if (row.size_bytes == 0 || summary.median <= 0) return;
-  row.algbw_GBps = static_cast<double>(row.size_bytes) / summary.median / 1e3;
-  const std::optional<double> factor = BusFactor(cell_.collective, cell_.ranks);
-  if (factor) row.busbw_GBps = *row.algbw_GBps * *factor;
+  SettleStart();
+}
+
+// Ends the trial, whose samples only choose, when each row had its share.
+void CellRunner::ChooseOne() {
+  Competitor* best = nullptr;
+  for (Competitor& c : competitors_) {
+    if (!c.active) continue;
+    const bool enough = c.warm_times_us.size() >= kTrialSamples ||
+                        c.wall_seconds >= kWarmShare * options_.row_budget_seconds;
+    if (!enough) return;
+    if (best == nullptr || Median(c.warm_times_us) < Median(best->warm_times_us)) best = &c;
+  }
+  choosing_ = false;
+  for (Competitor& c : competitors_) {
+    if (!c.active || &c == best) continue;
+    c.active = false;
+    c.row.status = Status::kSkipped;
+    c.row.reason = "slower in the trial";
+  }
+  if (best == nullptr) return;
+  best->warm_times_us.clear();
+  best->wall_seconds = 0;
+  best->warming = warmups_ != 0U;
+}
+
+// All rows of a cell start alike, as the shortest one needs it, from the first that is timed on.
+void CellRunner::SettleStart() {
+  if (starts_settled_ || context_.line_probe == nullptr) return;
+  if (options_.mode != TimingMode::kIsolated) return;
+  bool any_timed = false;
+  for (const Competitor& c : competitors_) {
+    if (!IsRow(c) || c.warm_times_us.empty()) continue;
+    any_timed = any_timed || !c.warming;
+    if (Median(c.warm_times_us) < kTickStartBelowUs) start_ = Start::kTick;
+  }
+  starts_settled_ = any_timed;
 }
 
 void CellRunner::EmitRows() {
-  const auto is_row = [](const Competitor& c) { return c.bound_bytes == 0; };
-  const auto rows_end = std::find_if_not(competitors_.begin(), competitors_.end(), is_row);
+  const auto rows_end = std::find_if_not(competitors_.begin(), competitors_.end(), IsRow);
   const std::span<Competitor> passes(rows_end, competitors_.end());
   const std::uint64_t required = RequiredBytes(LayoutOf(cell_), cell_.in_place);
   std::int64_t order = 0;
   for (auto c = competitors_.begin(); c != rows_end; ++c) {
-    FinishRow(*c);
+    FinishRow(*c, cell_.ranks);
     c->row.order = order++;
+    if (!line_transfers_ns_.empty()) c->row.c2c_ns = Mean(line_transfers_ns_);
     if (!passes.empty() && !passes[0].times_us.empty() && c->row.busbw_GBps) {
       c->row.bound_GBps = BoundBusbw(c->row, required, passes);
       c->row.bound_fraction = *c->row.busbw_GBps / *c->row.bound_GBps;
@@ -326,7 +373,7 @@ void CellRunner::EmitRows() {
         c->row.reason = "faster than memory: bound_fraction above 1.05";
       }
     }
-    emit_(c->row, c->samples);
+    emit_(*c);
   }
 }
 

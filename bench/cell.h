@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,25 +24,29 @@ struct SweepContext {
   Session* session = nullptr;
   HostDomain* domain = nullptr;
   HostExecutor* executor = nullptr;
-  MpiBaseline* mpi = nullptr;  // null: ranks are threads, or MPI was not asked for
+  MpiBaseline* mpi = nullptr;  // null: there is no MPI between the ranks, or it was not asked for
   Timer* timer = nullptr;
+  Prepared* barrier = nullptr;      // our own
+  LineProbe* line_probe = nullptr;  // null: ranks share cores
   CacheFlusher* flusher = nullptr;  // null unless buffers are cold
   VerifyCache* verified = nullptr;  // rank 0 uses it
   const SweepOptions* options = nullptr;
   LastLevelCache llc{};
   bool oversubscribed = false;
-  std::function<void(const char*)> guard = {};  // told what blocking call runs now, null after it
+  Watchdog* watchdog = nullptr;
 };
 
 // Measures one cell: checks the data of all competitors, times them interleaved in random order
-// until each has its interval or its budget, and hands each finished row with its samples to `emit`
-// (on rank 0). Returns false if the user interrupted it; what was measured is emitted then, too.
-// Collective.
+// until each has its interval or its budget, and hands each finished one to `emit` (on rank 0).
+// Returns false if the user interrupted it; what was measured is emitted then, too. Collective.
 class CellRunner {
  public:
-  using Emit = std::function<void(const SweepRow&, const std::vector<SampleRow>&)>;
+  using Emit = std::function<void(const Competitor&)>;
 
   CellRunner(const SweepContext& context, const Cell& cell, Emit emit);
+  CellRunner(const CellRunner&) = delete;
+  CellRunner& operator=(const CellRunner&) = delete;
+  ~CellRunner();
   bool Run();
 
  private:
@@ -52,21 +57,33 @@ class CellRunner {
   struct Plan;
   Plan MakePlan() const;
   bool TimeAll();
+  void ProbeLine();
   std::vector<int> NextOrder(int rounds);
   int ChooseRounds() const;
   void Absorb(std::span<const int> order, std::span<const Sample> samples,
               std::span<const double> walls);
   void Decide();
+  void ChooseOne();
+  void SettleStart();
+  bool IsWarm(const Competitor& competitor) const;
+  bool NeedsMore(Competitor& competitor) const;
   void EmitRows();
-  void FinishRow(Competitor& competitor) const;
 
   const SweepContext& context_;
+  const SweepOptions& options_;
   Cell cell_;
   Emit emit_;
+  std::optional<std::uint64_t> iterations_;  // samples; empty: the stopping rule decides
+  std::optional<std::uint64_t> warmups_;
   std::vector<BufferSet> sets_;
   std::vector<Competitor> competitors_;  // rows first, the passes of the bound behind them
+  std::vector<std::unique_ptr<Prepared>> wrapped_;  // calls with a barrier behind them
   std::vector<Timed> timed_;
   std::uint64_t state_ = 0;  // of the order's random numbers
+  bool choosing_ = false;    // which of our rows is timed
+  bool starts_settled_ = false;
+  Start start_ = Start::kBarrier;
+  std::vector<double> line_transfers_ns_;  // before and after
   std::int64_t next_place_ = 0;
   double last_batch_seconds_ = 0;
   int last_batch_rounds_ = 0;

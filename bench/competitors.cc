@@ -1,5 +1,7 @@
 #include "bench/competitors.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cstring>
 #include <stdexcept>
@@ -99,6 +101,12 @@ SweepRow MakeRow(const SweepContext& context, const Cell& cell) {
   return row;
 }
 
+std::string LabelOf(const SweepRow& row) {
+  return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective),
+                     row.implementation == "mpi" ? "mpi" : row.algorithm,
+                     row.protocol == "ll" ? " ll" : "", row.size_bytes);
+}
+
 void Skip(Competitor& competitor, Status status, std::string reason) {
   competitor.row.status = status;
   competitor.row.reason = std::move(reason);
@@ -141,6 +149,7 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   row.lanes = variant.parameters.lanes;
   row.transport = context.session->kind() == RankKind::kThreads ? "threads" : "shm:memfd";
   row.wire_bytes_per_rank = WireBytes(variant, cell, row.size_bytes);
+  competitor.label = LabelOf(row);
   const Call first = MakeCall(cell, sets[0]);
   try {
     const CallFlow flow = ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters,
@@ -173,8 +182,9 @@ Competitor MakeMpi(const SweepContext& context, const Cell& cell, std::span<cons
   competitor.row.implementation = "mpi";
   competitor.row.algorithm = "default";
   competitor.row.requested_algorithm = "default";
+  competitor.label = LabelOf(competitor.row);
   if (context.mpi == nullptr) {
-    Skip(competitor, Status::kSkipped, "MPI runs between processes");
+    Skip(competitor, Status::kSkipped, "MPI runs between processes of its launcher");
     return competitor;
   }
   competitor.row.transport = context.mpi->Module();

@@ -33,17 +33,20 @@ struct Cell {
 
 // One way to do a cell's collective, or a pass over memory that bounds it.
 struct Competitor {
-  SweepRow row;
-  std::vector<std::unique_ptr<Prepared>>
-      prepared;                   // one a buffer set; empty: a skipped or failed row
+  SweepRow row = {};
+  std::vector<std::unique_ptr<Prepared>> prepared =
+      {};                         // one a buffer set; empty: a skipped or failed row
   std::uint64_t bound_bytes = 0;  // passes of the bound: bytes all ranks move; 0 for rows
   bool active = false;            // still to be timed
   bool warming = true;
   double wall_seconds = 0;
-  std::vector<double> warm_times_us;
-  std::vector<double> times_us;
-  std::vector<double> skews_ns;
-  std::vector<SampleRow> samples;
+  std::vector<double> warm_times_us = {};
+  std::vector<double> times_us = {};
+  std::vector<double> skews_ns = {};
+  std::vector<SampleRow> samples = {};
+  std::vector<double> rank_us = {};  // each rank's own time, summed over the samples
+  std::vector<double> call_us = {};  // Sample::call_us of all samples
+  std::string label = {};            // for messages
 };
 
 // Verdicts by (row, shape, flow), so that each is proved once a run.

@@ -99,6 +99,8 @@ class Sweep {
   std::unique_ptr<HostDomain> domain_;
   std::unique_ptr<HostExecutor> executor_;
   std::unique_ptr<Prepared> barrier_;
+  std::unique_ptr<TickStart> tick_;
+  std::unique_ptr<LineProbe> line_probe_;
   std::unique_ptr<MpiBaseline> mpi_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<CacheFlusher> flusher_;
@@ -206,8 +208,7 @@ bool Sweep::RunCell(const Cell& cell) {
   if (cell.in_place && !has_form) {
     if (is_writer()) Emit(SkippedRow(cell, "the collective has no in-place form"), {});
   } else {
-    CellRunner runner(context_, cell,
-                      [this](const SweepRow& row, const auto& samples) { Emit(row, samples); });
+    CellRunner runner(context_, cell, [this](const Competitor& c) { Emit(c.row, c.samples); });
     go_on = runner.Run();
   }
   if (is_writer()) {
@@ -241,11 +242,11 @@ void Sweep::SetUp() {
     mpi_ = std::make_unique<MpiBaseline>(session_);
   }
   barrier_ = PrepareBarrier();
-  const auto guard = [&watchdog = launch_.watchdog()](const char* what) {
-    if (what != nullptr) watchdog.Arm(what);
-    if (what == nullptr) watchdog.Disarm();
-  };
-  timer_ = std::make_unique<Timer>(session_, *barrier_, guard,
+  tick_ = std::make_unique<TickStart>(*domain_, options_.timeout_seconds);
+  if (!place_.oversubscribed && session_.ranks() > 1) {
+    line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
+  }
+  timer_ = std::make_unique<Timer>(session_, *barrier_, *tick_, launch_.watchdog(),
                                    [] { return InterruptGuard::Signal() != 0; });
   if (options_.buffers == BufferState::kCold) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
@@ -255,12 +256,14 @@ void Sweep::SetUp() {
               .executor = executor_.get(),
               .mpi = mpi_.get(),
               .timer = timer_.get(),
+              .barrier = barrier_.get(),
+              .line_probe = line_probe_.get(),
               .flusher = flusher_.get(),
               .verified = &verified_,
               .options = &options_,
               .llc = llc_,
               .oversubscribed = place_.oversubscribed,
-              .guard = guard};
+              .watchdog = &launch_.watchdog()};
   facts_ = CollectFacts(session_, place_,
                         {.command_line = launch_.arguments(),
                          .rank_source = launch_.rank_source(),

@@ -36,7 +36,14 @@ struct SweepOptions {
   double row_budget_seconds = 0.5;
   std::optional<std::uint64_t> iterations;  // exactly so many samples; no stopping rule
   std::optional<std::uint64_t> warmups;
-  int checks = 1;  // data checks a row, 0: none
+  // Timed calls of a row in all, instead of `iterations`; `warmups` then counts calls as well, and
+  // at least that many are made (nccl-tests' -n and -w).
+  std::optional<std::uint64_t> calls;
+  bool barrier_after_call = false;  // and within its time (nccl-tests' -z 1)
+  bool times_calls = false;         // each call, too (nccl-tests' -I)
+  bool chooses_one = false;  // time only the row of hockney's that a short trial finds fastest
+  std::size_t unalign_elements = 0;  // by which buffers miss their alignment
+  int checks = 1;                    // data checks a row, 0: none
   std::uint64_t seed = 1;
   double timeout_seconds = 60;
   std::optional<std::uint64_t> llc_bytes;

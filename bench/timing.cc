@@ -1,84 +1,91 @@
 #include "bench/timing.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
-#include <limits>
 
 namespace hockney {
 namespace {
 
-std::int64_t NowNs() {
-  // CLOCK_MONOTONIC: all processes of a host read the same one.
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
+// The clock readings of one rank for one place: entry, exit, or entry and the end of every call.
+using Stamps = std::span<const std::int64_t>;
+
+std::size_t StampCount(const Timed& thing) {
+  return thing.times_calls ? 1 + thing.calls.size() : 2;
 }
 
-struct Span {
-  std::int64_t entry_ns = 0;
-  std::int64_t exit_ns = 0;
-};
+double Microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e3; }
 
-Sample Combine(const std::vector<std::vector<Span>>& by_rank, std::size_t place,
-               std::size_t calls) {
-  std::int64_t first_entry = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last_entry = std::numeric_limits<std::int64_t>::min();
-  std::int64_t last_exit = last_entry;
-  std::int64_t longest = -1;
+Sample Combine(const std::vector<Stamps>& by_rank, const Timed& thing) {
+  std::int64_t first_entry = by_rank[0].front();
+  std::int64_t last_entry = first_entry;
+  std::int64_t last_exit = by_rank[0].back();
+  const auto operations = static_cast<double>(thing.operations);
   Sample sample;
-  for (std::size_t rank = 0; rank < by_rank.size(); ++rank) {
-    const Span& span = by_rank[rank][place];
-    first_entry = std::min(first_entry, span.entry_ns);
-    last_entry = std::max(last_entry, span.entry_ns);
-    last_exit = std::max(last_exit, span.exit_ns);
-    if (span.exit_ns - span.entry_ns > longest) {
-      longest = span.exit_ns - span.entry_ns;
-      sample.slowest_rank = static_cast<int>(rank);
-    }
+  for (const Stamps& stamps : by_rank) {
+    first_entry = std::min(first_entry, stamps.front());
+    last_entry = std::max(last_entry, stamps.front());
+    last_exit = std::max(last_exit, stamps.back());
+    sample.rank_us.push_back(Microseconds(stamps.back() - stamps.front()) / operations);
   }
-  sample.time_us = static_cast<double>(last_exit - first_entry) / 1e3 / static_cast<double>(calls);
+  const auto longest = std::max_element(sample.rank_us.begin(), sample.rank_us.end());
+  sample.slowest_rank = static_cast<int>(longest - sample.rank_us.begin());
+  sample.time_us = Microseconds(last_exit - first_entry) / operations;
   sample.entry_skew_ns = static_cast<double>(last_entry - first_entry);
+  for (std::size_t call = 0; call < thing.calls.size() && thing.times_calls; ++call) {
+    std::int64_t most = 0;
+    for (const Stamps& stamps : by_rank) most = std::max(most, stamps[call + 1] - stamps[call]);
+    sample.call_us.push_back(Microseconds(most));
+  }
   return sample;
 }
 
 }  // namespace
 
-std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const int> order,
-                               std::vector<double>* wall_seconds) {
-  std::vector<Span> mine;
-  mine.reserve(order.size() + 1);
-  if (wall_seconds != nullptr) wall_seconds->clear();
-  for (const int index : order) {
-    const Timed& thing = things[index];
-    const std::int64_t start = NowNs();
-    if (thing.before) thing.before();
-    barrier_.Run();
-    if (thing.name != nullptr) guard_(thing.name);
-    Span span;
-    span.entry_ns = NowNs();
-    for (Prepared* call : thing.calls) call->Run();
-    span.exit_ns = NowNs();
-    if (thing.name != nullptr) guard_(nullptr);
-    mine.push_back(span);
-    if (wall_seconds != nullptr) {
-      wall_seconds->push_back(static_cast<double>(NowNs() - start) / 1e9);
-    }
+void Timer::RunOne(const Timed& thing, Start start, std::vector<std::int64_t>& stamps) {
+  watchdog_.SetActivity(thing.label);
+  if (thing.before) thing.before();
+  barrier_.Run();
+  if (thing.blocking != nullptr) watchdog_.Arm(thing.blocking);
+  if (start == Start::kTick) tick_.Wait();
+  stamps.push_back(NowNs());
+  for (Prepared* call : thing.calls) {
+    call->Run();
+    if (thing.times_calls) stamps.push_back(NowNs());
   }
-  // The last span says whether the rank was told to stop.
-  mine.push_back({stop_() ? 1 : 0, 0});
+  if (!thing.times_calls) stamps.push_back(NowNs());
+  if (thing.blocking != nullptr) watchdog_.Disarm();
+}
+
+std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const int> order,
+                               Start start, std::vector<double>* wall_seconds) {
+  std::size_t count = 1;
+  for (const int index : order) count += StampCount(things[index]);
+  std::vector<std::int64_t> mine;
+  mine.reserve(count);
+  wall_seconds->clear();
+  for (const int index : order) {
+    const std::int64_t begin = NowNs();
+    RunOne(things[index], start, mine);
+    wall_seconds->push_back(static_cast<double>(NowNs() - begin) / 1e9);
+  }
+  mine.push_back(stop_() ? 1 : 0);
   const auto all = session_.AllGather(std::as_bytes(std::span(mine)));
   if (session_.rank() != 0) return {};
-  std::vector<std::vector<Span>> by_rank;
+  std::vector<std::vector<std::int64_t>> everything;
   for (const auto& bytes : all) {
-    by_rank.emplace_back(bytes.size() / sizeof(Span));
-    std::memcpy(by_rank.back().data(), bytes.data(), bytes.size());
-    interrupted_ = interrupted_ || by_rank.back().back().entry_ns != 0;
+    everything.emplace_back(count);
+    std::memcpy(everything.back().data(), bytes.data(), bytes.size());
+    interrupted_ = interrupted_ || everything.back().back() != 0;
   }
   std::vector<Sample> samples;
   samples.reserve(order.size());
-  for (std::size_t place = 0; place < order.size(); ++place) {
-    samples.push_back(Combine(by_rank, place, things[order[place]].calls.size()));
+  std::size_t at = 0;
+  for (const int index : order) {
+    std::vector<Stamps> by_rank;
+    const std::size_t length = StampCount(things[index]);
+    for (const auto& one : everything) by_rank.push_back(Stamps(one).subspan(at, length));
+    samples.push_back(Combine(by_rank, things[index]));
+    at += length;
   }
   return samples;
 }

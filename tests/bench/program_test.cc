@@ -111,12 +111,17 @@ TEST(LaunchTest, SaysThatThereIsNoLauncher) {
 
 TEST(LaunchTest, WorldOfOneRankUnderALauncherOfManyIsRefused) {
   for (const std::string launcher :
-       {"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=4 PMI_RANK=1", "SLURM_NTASKS=4 SLURM_PROCID=3"}) {
+       {"OMPI_COMM_WORLD_SIZE=4", "PMI_SIZE=4 PMI_RANK=0", "SLURM_STEP_NUM_TASKS=4"}) {
     const Outcome run = RunShell(launcher + " $HOCKNEY info");
     EXPECT_EQ(run.exit_code, 3) << launcher << run.err;
     EXPECT_THAT(run.err, AllOf(IsOneLine(), HasSubstr("started 4 processes"),
                                HasSubstr("connects only 1"), HasSubstr("mpirun")));
     EXPECT_EQ(run.out, "");
+  }
+  for (const std::string launcher : {"PMI_SIZE=4 PMI_RANK=1", "SLURM_NTASKS=4 SLURM_PROCID=3"}) {
+    const Outcome run = RunShell(launcher + " $HOCKNEY info");
+    EXPECT_EQ(run.exit_code, 3) << launcher;
+    EXPECT_EQ(run.err + run.out, "") << "the first process says it";
   }
 }
 

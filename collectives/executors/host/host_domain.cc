@@ -16,16 +16,16 @@ std::size_t RoundUp(std::size_t value, std::size_t unit) {
 
 }  // namespace
 
-// A rank's segment: counters of all (lane, peer), then their slots, then their packets, then the
-// arena.
+// A rank's segment: its board, counters of all (lane, peer), then their slots, then their packets,
+// then the arena.
 HostDomain::Place HostDomain::FindPlace(int lane, int peer) const {
   const std::size_t pairs = static_cast<std::size_t>(options_.lanes) * ranks_;
   const std::size_t index = static_cast<std::size_t>(lane) * ranks_ + peer;
-  const std::size_t counters = pairs * sizeof(ConnectionCounters);
+  const std::size_t counters = kBoardBytes + pairs * sizeof(ConnectionCounters);
   const std::size_t slot_area = options_.limits.slots * options_.limits.slot_bytes;
   const std::size_t packet_area =
       RoundUp(options_.limits.slots * PacketWords() * sizeof(std::uint64_t), 128);
-  return {.counters = index * sizeof(ConnectionCounters),
+  return {.counters = kBoardBytes + index * sizeof(ConnectionCounters),
           .slots = counters + index * slot_area,
           .packets = counters + pairs * slot_area + index * packet_area};
 }
@@ -70,6 +70,10 @@ HostDomain::HostDomain(Session& session, const Options& options)
     }
   }
   session.Barrier();  // no rank may post before all counters are there
+}
+
+std::span<std::byte> HostDomain::Board(int rank) const {
+  return memory_->Segment(rank).first(kBoardBytes);
 }
 
 std::span<std::byte> HostDomain::ArenaOf(int rank) const {

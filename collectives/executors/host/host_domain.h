@@ -52,8 +52,8 @@ struct Connection {
   Counts tokens;
 };
 
-// What the ranks of one host share to run programs: counters, slots and an arena for the users'
-// buffers, in one HostMemory.
+// What the ranks of one host share to run programs: boards, counters, slots and an arena for the
+// users' buffers, in one HostMemory.
 class HostDomain {
  public:
   struct Options {
@@ -75,6 +75,9 @@ class HostDomain {
   std::span<std::byte> arena() const { return ArenaOf(rank_); }
   std::span<std::byte> ArenaOf(int rank) const;
   Connection& At(int lane, int peer) { return connections_[lane * ranks_ + peer]; }
+  // A little memory of each rank that all may use for what they agree on; zeroed at the start.
+  static constexpr std::size_t kBoardBytes = 4096;
+  std::span<std::byte> Board(int rank) const;
   // Words of one packet slot: a length and the data, 4 bytes a word.
   std::size_t PacketWords() const { return 1 + options_.limits.packet_slot_bytes / 4; }
 
