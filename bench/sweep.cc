@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "bench/cell.h"
+#include "bench/earlier_launches.h"
 #include "bench/exit_codes.h"
 #include "bench/facts.h"
 #include "bench/options.h"
@@ -95,6 +96,7 @@ class Sweep {
   RankPlace place_;
   LastLevelCache llc_;
   nlohmann::ordered_json facts_;
+  nlohmann::ordered_json earlier_launches_ = nlohmann::ordered_json::array();
   std::vector<Cell> cells_;
   std::unique_ptr<HostDomain> domain_;
   std::unique_ptr<HostExecutor> executor_;
@@ -151,6 +153,7 @@ void Sweep::OpenFolder() {
           launch_number_ = std::max(launch_number_, row.launch + 1);
         }
       }
+      if (options_.append) earlier_launches_ = EarlierLaunches(path, facts_);
       folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
     } catch (const InputError& error) {
       throw std::invalid_argument(error.what());  // a damaged folder is the user's input
@@ -192,6 +195,11 @@ void Sweep::WriteRun(const std::string& outcome, std::optional<ExitCode> code) {
   run["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
   run["lost_rank"] = nullptr;
   run["waiting_for"] = nullptr;
+  run["launches"] = earlier_launches_;
+  run["launches"].push_back({{"launch", launch_number_},
+                             {"start_utc", facts_["start_utc"]},
+                             {"seed", options_.seed},
+                             {"outcome", outcome}});
   folder_->WriteRun(run);
 }
 

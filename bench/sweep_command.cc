@@ -1,16 +1,21 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <chrono>
+#include <filesystem>
 #include <memory>
 #include <string>
 
 #include "bench/commands.h"
 #include "bench/launch.h"
+#include "bench/launches.h"
 #include "bench/options.h"
 #include "bench/sizes.h"
 #include "bench/sweep.h"
 #include "collectives/algorithms.h"
 #include "collectives/flow.h"
+#include "topology/launcher.h"
+#include "tuner/records.h"
 
 namespace hockney {
 namespace {
@@ -44,6 +49,8 @@ struct Texts {
   std::string out;
   bool append = false;
   bool dry_run = false;
+  std::string launches;
+  std::string launcher;
   std::string progress = "auto";
   RankOptions ranks;
 };
@@ -249,10 +256,35 @@ void AddHow(CLI::App& app, Texts& texts) {
   app.add_option("--llc", texts.llc, "Bytes of the last-level cache, where the machine hides it");
   app.add_option("--out", texts.out, "Run folder (default hockney-runs/<UTC>_sweep)");
   app.add_flag("--append", texts.append, "Add this launch to the folder --out names");
+  app.add_option("--launches", texts.launches,
+                 "Run the whole command K times, one after the other, into one folder");
+  app.add_option("--launcher", texts.launcher,
+                 "What starts each of --launches, for example \"mpirun -n 2\"");
   app.add_flag("--dry-run", texts.dry_run,
                "Print the collectives and sizes that would be measured, and end");
   app.add_option("--progress", texts.progress, "auto, always, never")->capture_default_str();
   AddRankOptions(app, &texts.ranks);
+}
+
+// Runs the launches and tells what holds over all of them.
+int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& launch) {
+  constexpr std::uint64_t kMostLaunches = 10'000;
+  const std::uint64_t count = ParseCount("--launches", texts.launches, 1);
+  if (count > kMostLaunches) FailOption("--launches", texts.launches, "at most 10000");
+  if (UnderLauncher()) {
+    FailOption("--launches", texts.launches,
+               "no launcher around it: it starts launches itself, as --launcher \"mpirun -n 2\" "
+               "says");
+  }
+  LaunchesOptions series{.count = static_cast<int>(count),
+                         .launcher = texts.launcher,
+                         .out = options.out,
+                         .seed = options.seed};
+  if (series.out.empty()) series.out = DefaultRunPath("sweep", std::chrono::system_clock::now());
+  if (!options.append && std::filesystem::exists(series.out)) {
+    FailOption("--out", options.out, "a new folder, or --append to add the launches to it");
+  }
+  return RunLaunches(series, launch.arguments());
 }
 
 Runner AddSweep(CLI::App& program) {
@@ -264,6 +296,10 @@ Runner AddSweep(CLI::App& program) {
   app->footer("Example: mpirun -n 2 hockney sweep all_reduce -b 8 -e 64M -f 4 --row-budget 100ms");
   return [texts](Launch& launch) {
     const SweepOptions options = Read(*texts);
+    if (!texts->launches.empty()) return RunSeries(*texts, options, launch);
+    if (!texts->launcher.empty()) {
+      FailOption("--launcher", texts->launcher, "--launches K beside it");
+    }
     return launch.RunRanks(texts->ranks,
                            [&](Session& session) { return RunSweep(session, options, launch); });
   };

@@ -69,6 +69,9 @@ void MarkEnding(const fs::path& path, const RunEnding& ending) {
   run["lost_rank"] = ending.lost_rank ? nlohmann::ordered_json(*ending.lost_rank) : nullptr;
   run["waiting_for"] =
       ending.waiting_for.empty() ? nullptr : nlohmann::ordered_json(ending.waiting_for);
+  if (auto& launches = run["launches"]; launches.is_array() && !launches.empty()) {
+    launches.back()["outcome"] = ending.outcome;
+  }
   ReplaceFile(file, run.dump(2) + "\n");
 }
 

@@ -353,11 +353,12 @@ void MpiPrepared::RunUneven() {
 }  // namespace
 
 MpiBaseline::MpiBaseline(const Session& session) : session_(session) {
-  if (session.kind() != RankKind::kProcesses) {
-    throw std::invalid_argument("MPI runs between processes, not threads");
+  if (session.mpi_communicator() == nullptr) {
+    throw std::invalid_argument("MPI runs between processes of its launcher");
   }
   communicator_ =
       std::make_shared<Communicator>(*static_cast<const MPI_Comm*>(session.mpi_communicator()));
+  if (session.ranks() > 1) no_shared_memory_ = WhyNoMpiSharedMemory();
 }
 
 std::string MpiBaseline::Library() const { return MpiLibrary(); }
@@ -365,6 +366,7 @@ std::string MpiBaseline::Module() const { return MpiModule(); }
 std::string MpiBaseline::SingleCopy() const { return MpiSingleCopy(); }
 
 std::string MpiBaseline::WhyNot(const Call& call) const {
+  if (!no_shared_memory_.empty()) return no_shared_memory_;
   const Layout layout(call.counts, call.type, Cut{});
   return WhyNotIf(call, layout, IsInPlace(call, layout, session_.rank()));
 }

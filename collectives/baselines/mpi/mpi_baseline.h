@@ -40,6 +40,7 @@ class MpiBaseline {
 
   Session session_;  // a copy, so that MPI outlives the communicator
   std::shared_ptr<const Communicator> communicator_;
+  std::string no_shared_memory_;  // why; empty if all is well
 };
 
 }  // namespace hockney

@@ -3,9 +3,11 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 #include <mpi.h>
+#include <sys/statvfs.h>
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <vector>
 
 #include "topology/check.h"
@@ -158,6 +160,22 @@ std::string MpiModule() {
   if (pml[0] != "ob1") return fmt::format("pml={} coll=unknown", pml[0]);  // no btl moves messages
   const std::vector<std::string> btl = OpenComponents(categories, "opal_btl_");
   return fmt::format("pml=ob1 btl={} coll=unknown", fmt::join(btl, ","));
+}
+
+std::string WhyNoMpiSharedMemory() {
+  const std::string module = MpiModule();
+  const bool has_it = module.find("vader") != std::string::npos ||
+                      module.find("sm") != std::string::npos || !module.starts_with("pml=ob1");
+  // mpirun --mca btl ... arrives in the environment.
+  if (has_it || std::getenv("OMPI_MCA_btl") != nullptr) return "";
+  constexpr const char* kFolder = "/dev/shm";
+  struct statvfs room {};
+  std::string found;
+  if (statvfs(kFolder, &room) == 0) {
+    found = fmt::format(" ({} has {} bytes free)", kFolder, room.f_bavail * room.f_frsize);
+  }
+  return fmt::format("Open MPI could not make its shared memory{}; its messages would take {}",
+                     found, module);
 }
 
 std::string MpiSingleCopy() {

@@ -23,4 +23,8 @@ std::string MpiModule();
 // says; empty where there is no such transport.
 std::string MpiSingleCopy();
 
+// Returns why Open MPI's ranks of one host have no shared memory between them although nobody chose
+// so (its messages then take a network), empty if they have it or it is not known.
+std::string WhyNoMpiSharedMemory();
+
 }  // namespace hockney

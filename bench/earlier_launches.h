@@ -1,0 +1,14 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+
+namespace hockney {
+
+// Returns the array "launches" of the run.json in `folder`, empty if there is none yet. Throws
+// std::invalid_argument if the launches there cannot be compared with one whose facts are `facts`:
+// another build, MPI, number or kind of ranks, or processor.
+nlohmann::ordered_json EarlierLaunches(const std::filesystem::path& folder,
+                                       const nlohmann::ordered_json& facts);
+
+}  // namespace hockney
