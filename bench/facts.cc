@@ -188,10 +188,11 @@ std::vector<Json> GatherJson(Session& session, const Json& mine) {
 
 bool IsRecordedVariable(std::string_view name) {
   // What mpirun itself sets: paths and numbers of one launch, nothing a user chose.
-  for (const std::string_view prefix : {"OMPI_MCA_initial_", "OMPI_MCA_orte_", "OMPI_MCA_ess_"}) {
+  for (const std::string_view prefix :
+       {"OMPI_MCA_initial_", "OMPI_MCA_orte_", "OMPI_MCA_ess_", "MPIR_CVAR_CH3_INTERFACE_"}) {
     if (name.substr(0, prefix.size()) == prefix) return false;
   }
-  for (const std::string_view prefix : {"OMPI_MCA_", "UCX_", "NCCL_"}) {
+  for (const std::string_view prefix : {"OMPI_MCA_", "MPIR_CVAR_", "UCX_", "NCCL_"}) {
     if (name.substr(0, prefix.size()) == prefix) return true;
   }
   for (const std::string_view exact : {"OMP_NUM_THREADS", "SLURM_JOB_ID", "SLURM_STEP_ID"}) {

@@ -72,6 +72,16 @@ std::uint64_t ParseSize(std::string_view option, std::string_view text) {
   return value << shift;
 }
 
+std::string FormatSize(std::uint64_t bytes) {
+  constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
+  int suffix = 0;
+  while (bytes >= 1024 && bytes % 1024 == 0 && suffix < 4) {
+    bytes /= 1024;
+    ++suffix;
+  }
+  return fmt::format("{}{}", bytes, kSuffixes[suffix]);
+}
+
 std::vector<std::uint64_t> SizeList(std::uint64_t begin, std::uint64_t end,
                                     std::optional<std::uint64_t> factor,
                                     std::optional<std::uint64_t> increment) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -12,6 +13,10 @@ namespace hockney {
 // Throws UsageError (options.h) for fractions, signs, spaces, 0x, other suffixes, an empty text and
 // results above 64 bits.
 std::uint64_t ParseSize(std::string_view option, std::string_view text);
+
+// Returns the text that ParseSize reads back as `bytes`, whole in the largest suffix: 1536 ->
+// "1536", 8192 -> "8K".
+std::string FormatSize(std::uint64_t bytes);
 
 // Most sizes that one sweep may ask for; a slip in the unit of the increment asks for far more.
 inline constexpr std::size_t kMostSizes = 100'000;

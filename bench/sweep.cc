@@ -190,7 +190,8 @@ void Sweep::WriteRun(const std::string& outcome, std::optional<ExitCode> code) {
   run["oversubscribed"] = place_.oversubscribed;
   run["page_kib"] = domain_->page_kib();
   run["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
-  run["mpi_single_copy"] = mpi_ ? nlohmann::ordered_json(mpi_->SingleCopy()) : nullptr;
+  const std::string single_copy = mpi_ ? mpi_->SingleCopy() : "";
+  run["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
   run["outcome"] = outcome;
   run["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
   run["lost_rank"] = nullptr;

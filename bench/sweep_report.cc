@@ -8,21 +8,11 @@
 #include <map>
 #include <optional>
 
+#include "bench/sizes.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
 namespace {
-
-// 1536 -> "1536", 8192 -> "8K".
-std::string FormatSize(std::uint64_t bytes) {
-  constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
-  int suffix = 0;
-  while (bytes >= 1024 && bytes % 1024 == 0 && suffix < 4) {
-    bytes /= 1024;
-    ++suffix;
-  }
-  return fmt::format("{}{}", bytes, kSuffixes[suffix]);
-}
 
 // The value of `key` in "a=1;b=2".
 std::string FindParameter(const std::string& parameters, const std::string& key) {

@@ -39,3 +39,21 @@ core_count() {
   if [ "$cores" -lt 1 ] || [ "$cores" -gt "$usable" ]; then cores=$usable; fi
   echo "$cores"
 }
+
+# Whether one of the options $2... is among the words of $1 (which begin and end with a space), alone or as option=value.
+given() {
+  local words=$1 name
+  shift
+  for name in "$@"; do
+    case "$words" in *" $name "* | *" $name="*) return 0 ;; esac
+  done
+  return 1
+}
+
+# Puts the number and SHA-256 of the samples of run folder $1, if it has any, in their place: they would be too many to
+# commit. Launches added later have a pair of lines of their own.
+seal_samples() {
+  if [ ! -f "$1/samples.csv" ]; then return; fi
+  (cd "$1" && echo "rows $(grep -cv '^#' samples.csv)" && sha256sum samples.csv) >>"$1/samples.sha256"
+  rm "$1/samples.csv"
+}

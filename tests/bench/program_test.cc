@@ -89,12 +89,15 @@ TEST(InfoTest, JsonHoldsHostsAndRanks) {
 }
 
 TEST(InfoTest, RecordsNoOtherEnvironment) {
-  const Outcome run =
-      RunShell("SECRET_TOKEN=x UCX_TLS=tcp SLURM_JWT=y $HOCKNEY info --local 1 --json");
+  const Outcome run = RunShell(
+      "SECRET_TOKEN=x UCX_TLS=tcp SLURM_JWT=y MPIR_CVAR_NOLOCAL=0 "
+      "MPIR_CVAR_CH3_INTERFACE_HOSTNAME=z $HOCKNEY info --local 1 --json");
   const auto environment = nlohmann::json::parse(run.out).at("environment");
   EXPECT_EQ(environment.at("UCX_TLS"), "tcp");
   EXPECT_FALSE(environment.contains("SECRET_TOKEN"));
   EXPECT_FALSE(environment.contains("SLURM_JWT"));
+  EXPECT_EQ(environment.at("MPIR_CVAR_NOLOCAL"), "0");
+  EXPECT_FALSE(environment.contains("MPIR_CVAR_CH3_INTERFACE_HOSTNAME")) << "mpiexec sets it";
 }
 
 TEST(InfoTest, ReportsTheLimitInsideTheJob) {

@@ -82,6 +82,17 @@ TEST(ParseSizeTest, RefusesWhatIsNoSize) {
   EXPECT_THAT(Refused([] { ParseSize(kMin, "99999999999999999999"); }), HasSubstr("2^64-1"));
 }
 
+TEST(FormatSizeTest, ParseSizeReadsItBack) {
+  EXPECT_EQ(FormatSize(0), "0");
+  EXPECT_EQ(FormatSize(1023), "1023");
+  EXPECT_EQ(FormatSize(1536), "1536");
+  EXPECT_EQ(FormatSize(8192), "8K");
+  EXPECT_EQ(FormatSize(64ULL << 20), "64M");
+  for (const std::uint64_t bytes : {std::uint64_t{1}, std::uint64_t{2047}, kLargest}) {
+    EXPECT_EQ(ParseSize(kMin, FormatSize(bytes)), bytes);
+  }
+}
+
 TEST(SizeListTest, FixedIncrement) {
   const std::uint64_t mib = 1 << 20;
   EXPECT_THAT(SizeList(64 * mib, 70 * mib, {}, 2 * mib),

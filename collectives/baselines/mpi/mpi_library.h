@@ -16,11 +16,12 @@ std::string MpiLibrary();
 // Returns what carries messages. Open MPI closes the components it did not select, and their
 // variables leave the tools interface (MPI_T): "pml=ob1 btl=self,tcp,vader coll=unknown", where the
 // btls are those that are open. The collective modules stay open unused and are chosen per
-// communicator, which no interface shows. MPICH: "device=ch4:ofi". Otherwise "unknown".
+// communicator, which no interface shows. MPICH: "device=ch4:ucx"; what that device runs on is
+// chosen a connection, which no interface shows either. Otherwise "unknown".
 std::string MpiModule();
 
 // Returns how Open MPI's shared-memory transport copies between processes, e.g. "cma", as MPI_T
-// says; empty where there is no such transport.
+// says; empty where there is no such transport, and for MPICH, whose device does not tell.
 std::string MpiSingleCopy();
 
 // Returns why Open MPI's ranks of one host have no shared memory between them although nobody chose

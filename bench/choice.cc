@@ -1,0 +1,91 @@
+#include "bench/choice.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace hockney {
+namespace {
+
+CellKey KeyOf(const SweepRow& row) {
+  return {row.collective, row.ranks, row.oversubscribed.value_or(false),
+          row.in_place.value_or(false), row.size_bytes};
+}
+
+std::string ChoiceOf(const SweepRow& row) {
+  if (row.implementation == "mpi") return "mpi";
+  const std::size_t store = row.parameters.find("store=");
+  return fmt::format("{} {} x{} {}", row.algorithm, row.protocol, row.lanes.value_or(1),
+                     store == std::string::npos ? "" : row.parameters.substr(store + 6));
+}
+
+bool IsCompared(const SweepRow& row) {
+  return row.status == Status::kOk && row.time_us_median && row.mode == "isolated" &&
+         row.buffers == "refreshed" && row.dtype == DataType::kFloat32 &&
+         row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
+}
+
+bool IsToChoose(std::int64_t launch) { return launch % 2 == 0; }
+
+double MedianToChoose(const std::map<std::int64_t, const SweepRow*>& launches) {
+  std::vector<double> times;
+  for (const auto& [launch, row] : launches) {
+    if (IsToChoose(launch)) times.push_back(*row->time_us_median);
+  }
+  return times.empty() ? std::numeric_limits<double>::infinity() : Median(times);
+}
+
+// The median of numerator / denominator, a pair a launch.
+Figure MedianQuotient(const std::vector<std::pair<double, double>>& pairs) {
+  if (pairs.empty()) return {};
+  std::vector<LaunchSamples> launches;
+  launches.reserve(pairs.size());
+  for (const auto& [a, b] : pairs) launches.push_back({{&a, 1}, {&b, 1}});
+  const Ratio ratio = RatioOfMedians(launches);
+  return {.value = ratio.value, .interval = ratio.interval, .launches = launches.size()};
+}
+
+}  // namespace
+
+std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows) {
+  std::map<CellKey, CellRows> cells;
+  for (const SweepRow& row : rows) {
+    if (IsCompared(row)) cells[KeyOf(row)].by_choice[ChoiceOf(row)][row.launch] = &row;
+  }
+  return cells;
+}
+
+std::string ChooseBest(const CellRows& cell) {
+  std::string best;
+  double best_time = std::numeric_limits<double>::infinity();
+  for (const auto& [choice, launches] : cell.by_choice) {
+    if (choice == "mpi" || MedianToChoose(launches) >= best_time) continue;
+    best_time = MedianToChoose(launches);
+    best = choice;
+  }
+  return best;
+}
+
+Figure SpeedOverMpi(const CellRows& cell, const std::string& choice) {
+  const auto mpi = cell.by_choice.find("mpi");
+  if (mpi == cell.by_choice.end()) return {};
+  std::vector<std::pair<double, double>> medians;
+  for (const auto& [launch, row] : cell.by_choice.at(choice)) {
+    const auto beside = mpi->second.find(launch);
+    if (IsToChoose(launch) || beside == mpi->second.end()) continue;
+    medians.emplace_back(*beside->second->time_us_median, *row->time_us_median);
+  }
+  return MedianQuotient(medians);
+}
+
+Figure ShareOfRoofline(const CellRows& cell, const std::string& choice) {
+  std::vector<std::pair<double, double>> fractions;
+  for (const auto& [launch, row] : cell.by_choice.at(choice)) {
+    if (!IsToChoose(launch) && row->bound_fraction) fractions.emplace_back(*row->bound_fraction, 1);
+  }
+  return MedianQuotient(fractions);
+}
+
+}  // namespace hockney
