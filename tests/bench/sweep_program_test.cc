@@ -9,6 +9,7 @@
 
 #include "tests/bench/run_program.h"
 #include "tests/requirements.h"
+#include "tests/scratch_folder.h"
 #include "tuner/records.h"
 
 namespace hockney {
@@ -17,22 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using testing::Outcome;
 using testing::RunProgram;
-
-// A folder that does not exist yet, gone in the end.
-class ScratchFolder {
- public:
-  ScratchFolder()
-      : path_(std::filesystem::path(::testing::TempDir()) / ("sweep" + std::to_string(getpid()))) {
-    std::filesystem::remove_all(path_);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() { std::filesystem::remove_all(path_); }
-  std::string Run(const std::string& name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
+using testing::ScratchFolder;
 
 std::size_t CountLines(const std::string& text) {
   return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
@@ -41,10 +27,10 @@ std::size_t CountLines(const std::string& text) {
 TEST(SweepProgramTest, EveryCollectiveAndAlgorithmIsMeasuredAndRight) {
   const ScratchFolder folder;
   const Outcome outcome = RunProgram(
-      "sweep all --local 3 -b 8 -e 8K -f 1024 --place both -n 2 -w 0 --out " + folder.Run("a"));
+      "sweep all --local 3 -b 8 -e 8K -f 1024 --place both -n 2 -w 0 --out " + folder.Path("a"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   std::set<std::pair<Collective, std::string>> seen;
-  for (const SweepRow& row : ReadSweep(folder.Run("a"))) {
+  for (const SweepRow& row : ReadSweep(folder.Path("a"))) {
     if (row.status == Status::kSkipped) {
       EXPECT_NE(row.reason, "");
       continue;
@@ -62,7 +48,7 @@ TEST(SweepProgramTest, EveryCollectiveAndAlgorithmIsMeasuredAndRight) {
 
 TEST(SweepProgramTest, SamplesAndRunJsonBelongToTheRows) {
   const ScratchFolder folder;
-  const std::string run = folder.Run("b");
+  const std::string run = folder.Path("b");
   ASSERT_EQ(RunProgram("sweep all_reduce --local 2 -b 64 -e 64 -n 7 --out " + run).exit_code, 0);
   const auto rows = ReadSweep(run);
   std::size_t samples = 0;
@@ -76,7 +62,7 @@ TEST(SweepProgramTest, SamplesAndRunJsonBelongToTheRows) {
 
 TEST(SweepProgramTest, TheNumberOfSamplesAskedForIsExact) {
   const ScratchFolder folder;
-  const std::string run = folder.Run("n");
+  const std::string run = folder.Path("n");
   ASSERT_EQ(
       RunProgram("sweep broadcast all_reduce --local 2 -b 8 -e 8 -n 1 --out " + run).exit_code, 0);
   for (const SweepRow& row : ReadSweep(run)) {
@@ -89,7 +75,7 @@ TEST(SweepProgramTest, TheNumberOfSamplesAskedForIsExact) {
 TEST(SweepProgramTest, ASweepThatCanMeasureNothingDoesNotSucceed) {
   const ScratchFolder folder;
   const Outcome outcome = RunProgram(
-      "sweep all_reduce --local 2 --implementation mpi -b 8 -e 8 --out " + folder.Run("m"));
+      "sweep all_reduce --local 2 --implementation mpi -b 8 -e 8 --out " + folder.Path("m"));
   EXPECT_EQ(outcome.exit_code, 3);
   EXPECT_THAT(outcome.err, HasSubstr("MPI runs between processes"));
 }
@@ -97,14 +83,14 @@ TEST(SweepProgramTest, ASweepThatCanMeasureNothingDoesNotSucceed) {
 TEST(SweepProgramTest, AnExistingFolderIsRefusedUnlessALaunchIsAdded) {
   const ScratchFolder folder;
   const std::string command =
-      "sweep broadcast --local 2 -b 8 -e 8 -n 1 --algorithm ring --out " + folder.Run("c");
+      "sweep broadcast --local 2 -b 8 -e 8 -n 1 --algorithm ring --out " + folder.Path("c");
   ASSERT_EQ(RunProgram(command).exit_code, 0);
   const Outcome again = RunProgram(command);
   EXPECT_EQ(again.exit_code, 2);
   EXPECT_EQ(CountLines(again.err), 1U) << again.err;
   EXPECT_EQ(RunProgram(command + " --append").exit_code, 0);
   std::set<std::int64_t> launches;
-  for (const SweepRow& row : ReadSweep(folder.Run("c"))) launches.insert(row.launch);
+  for (const SweepRow& row : ReadSweep(folder.Path("c"))) launches.insert(row.launch);
   EXPECT_EQ(launches, (std::set<std::int64_t>{0, 1}));
 }
 
@@ -155,9 +141,9 @@ TEST(SweepProgramTest, OneRankGivesBackItsInputForEveryOperator) {
     const Outcome outcome = RunProgram(
         std::string(
             "sweep all_reduce reduce_scatter --local 1 -o all -d bf16 --place both -n 1 --count ") +
-        count + " --out " + folder.Run(count));
+        count + " --out " + folder.Path(count));
     EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    for (const SweepRow& row : ReadSweep(folder.Run(count))) {
+    for (const SweepRow& row : ReadSweep(folder.Path(count))) {
       EXPECT_FALSE(row.busbw_GBps.has_value());
     }
   }
@@ -174,9 +160,9 @@ TEST(SweepProgramTest, StreamedCallsRotateOverBuffersAndAreRight) {
   const ScratchFolder folder;
   const Outcome outcome =
       RunProgram("sweep all_reduce all_gather --local 2 --mode streamed -b 4K -e 4K -n 2 --out " +
-                 folder.Run("d"));
+                 folder.Path("d"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-  for (const SweepRow& row : ReadSweep(folder.Run("d"))) {
+  for (const SweepRow& row : ReadSweep(folder.Path("d"))) {
     EXPECT_EQ(row.mode, "streamed");
   }
 }
@@ -185,11 +171,11 @@ TEST(SweepMpiTest, MpiStandsBesideUsUnderALauncherOnEqualPages) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
   const ScratchFolder folder;
   const Outcome outcome = testing::RunUnderMpi(
-      2, "sweep all --place both -b 64 -e 16K -f 256 -n 3 --out " + folder.Run("e"));
+      2, "sweep all --place both -b 64 -e 16K -f 256 -n 3 --out " + folder.Path("e"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   std::set<Collective> with_mpi;
   std::set<std::int64_t> pages;
-  for (const SweepRow& row : ReadSweep(folder.Run("e"))) {
+  for (const SweepRow& row : ReadSweep(folder.Path("e"))) {
     EXPECT_TRUE(row.status == Status::kOk || row.status == Status::kSkipped) << row.reason;
     if (row.implementation == "mpi" && row.status == Status::kOk) with_mpi.insert(row.collective);
     if (row.page_kib) pages.insert(*row.page_kib);

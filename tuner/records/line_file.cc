@@ -67,12 +67,20 @@ void LineFile::Append(std::string_view lines) {
   if (!lines.ends_with('\n')) throw std::invalid_argument(path_ + ": lines must end with \\n");
   const int error = WriteAll(descriptor_, lines);
   if (error != 0) {
-    // Best effort: where the file cannot be cut back (a device), readers drop the line without end.
-    if (ftruncate(descriptor_, bytes_) == 0) lseek(descriptor_, bytes_, SEEK_SET);
+    CutTo(bytes_);  // where that fails (a device), readers drop the line without end
     errno = error;
     Fail("cannot be written");
   }
   bytes_ += static_cast<long long>(lines.size());
+}
+
+void LineFile::TakeBack(std::size_t bytes) noexcept {
+  const long long rest = bytes_ - static_cast<long long>(bytes);
+  if (CutTo(rest)) bytes_ = rest;
+}
+
+bool LineFile::CutTo(long long bytes) noexcept {
+  return ftruncate(descriptor_, bytes) == 0 && lseek(descriptor_, bytes, SEEK_SET) == bytes;
 }
 
 void LineFile::Fail(const char* what) const { throw EnvironmentError(Cause(path_, what, errno)); }

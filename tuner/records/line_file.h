@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -24,7 +25,12 @@ class LineFile {
   // Appends `lines`, which end with a line feed. Throws std::invalid_argument if they do not.
   void Append(std::string_view lines);
 
+  // Cuts off the last `bytes` of what Append wrote. Best effort, for use while an exception passes:
+  // where the file cannot be cut (a device), nothing changes.
+  void TakeBack(std::size_t bytes) noexcept;
+
  private:
+  bool CutTo(long long bytes) noexcept;
   [[noreturn]] void Fail(const char* what) const;
   void CutUnfinishedLine();
 

@@ -128,11 +128,15 @@ std::int64_t RunFolder::AppendSweep(const SweepRow& row, std::span<const SampleR
   // The row first: killed in between, its number is taken and its samples are missing, never
   // another row's.
   AppendTo(&sweep_, "sweep.csv", NamesLine<SweepRow>(), line);
-  const std::int64_t number = sweep_rows_++;
-  if (!sample_lines.empty()) {
-    AppendTo(&samples_, "samples.csv", NamesLine<SampleRow>(), sample_lines);
+  try {
+    if (!sample_lines.empty()) {
+      AppendTo(&samples_, "samples.csv", NamesLine<SampleRow>(), sample_lines);
+    }
+  } catch (...) {  // a full disk
+    sweep_->TakeBack(line.size());
+    throw;
   }
-  return number;
+  return sweep_rows_++;
 }
 
 std::string RunFolder::Head() const {

@@ -65,8 +65,9 @@ class RunFolder {
   void WriteText(const std::string& name, std::string_view text);
 
   // Appends a row to sweep.csv and then its samples to samples.csv (whose `row` and `launch` are
-  // filled in here), and returns the 0-based number of the row. Throws std::invalid_argument,
-  // before anything is written, if a text holds a line break.
+  // filled in here), and returns the 0-based number of the row. Where the samples cannot be written
+  // the row is taken back. Throws std::invalid_argument, before anything is written, if a text
+  // holds a line break.
   std::int64_t AppendSweep(const SweepRow& row, std::span<const SampleRow> samples);
 
  private:
