@@ -1,0 +1,21 @@
+#pragma once
+
+#include "bench/exit_codes.h"
+#include "bench/options.h"
+
+namespace hockney {
+
+// A size option (-b, -e, -i) that cannot be used: nccl-tests ends with 255 there. Its code for
+// other invalid use is 6, which we also give for unknown options; there these print the help and
+// end with 0.
+class BadSizesError : public UsageError {
+ public:
+  using UsageError::UsageError;
+};
+
+// Returns nccl-tests' exit code (its README and src/common.h) for ours. Wrong data and an average
+// below NCCL_TESTS_MIN_BW (kRegression) are both 7 there. `bad_sizes`: the usage error was a
+// BadSizesError. An interrupted run ends with 1, because 7 would say that data were wrong.
+int NcclTestsExitCode(ExitCode code, bool bad_sizes);
+
+}  // namespace hockney
