@@ -18,7 +18,10 @@ constexpr double kBatchSeconds = 0.03;  // between two decisions
 constexpr int kMostRounds = 64;
 constexpr std::size_t kLeastSamples = 5;  // also when the budget is used up
 constexpr double kWarmShare = 0.25;       // of the budget
-constexpr std::size_t kTrialSamples = 5;  // of each row, to choose one
+// Of each row, to choose one: so many samples, or fewer that take this long.
+constexpr std::size_t kTrialSamples = 5;
+constexpr std::size_t kLeastTrialSamples = 2;
+constexpr double kTrialSeconds = 0.03;
 constexpr double kClockTickUs = 0.001;
 constexpr double kTickStartBelowUs = 10;  // a barrier's skew would show in shorter times
 constexpr const char* kMpiName = "an MPI collective";  // for the watchdog
@@ -325,8 +328,9 @@ void CellRunner::ChooseOne() {
   Competitor* best = nullptr;
   for (Competitor& c : competitors_) {
     if (!c.active) continue;
-    const bool enough = c.warm_times_us.size() >= kTrialSamples ||
-                        c.wall_seconds >= kWarmShare * options_.row_budget_seconds;
+    const std::size_t samples = c.warm_times_us.size();
+    const bool enough = samples >= kTrialSamples ||
+                        (samples >= kLeastTrialSamples && c.wall_seconds >= kTrialSeconds);
     if (!enough) return;
     if (best == nullptr || Median(c.warm_times_us) < Median(best->warm_times_us)) best = &c;
   }

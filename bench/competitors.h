@@ -29,6 +29,7 @@ struct Cell {
   bool in_place = false;
 
   Shape shape() const { return {collective, ranks, root}; }
+  bool operator==(const Cell&) const = default;
 };
 
 // One way to do a cell's collective, or a pass over memory that bounds it.

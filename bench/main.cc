@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -20,6 +20,9 @@
 #include "bench/exit_codes.h"
 #include "bench/failure.h"
 #include "bench/launch.h"
+#include "bench/nccl_tests/command.h"
+#include "bench/nccl_tests/exit_code.h"
+#include "bench/nccl_tests/names.h"
 #include "bench/options.h"
 #include "topology/check.h"
 #include "tuner/records.h"
@@ -124,27 +127,49 @@ int RunChosen(CLI::App& program, Launch& launch) {
   return runner->second(launch);
 }
 
+// What the process returns, and the failure that is printed, if there is one.
+struct End {
+  int code = ToInt(ExitCode::kOk);
+  std::optional<Failure> failure = {};
+};
+
+// Runs `run` and turns what it throws into a failure of all ranks or of this one.
+template <class Run>
+End RunToEnd(Launch& launch, const Run& run, bool* bad_sizes) {
+  End end;
+  try {
+    end.code = run();
+    FlushOutput();
+  } catch (...) {
+    *bad_sizes = IsBadSizes();
+    end.failure = CurrentFailure();
+    if (end.failure->code == ExitCode::kUsage && !launch.is_rank_process()) {
+      end.failure = launch.Share(std::move(*end.failure));
+    }
+    end.code = ToInt(end.failure->code);
+  }
+  return end;
+}
+
 int Main(int argc, char** argv) {
   Launch launch(argc, argv);
   CLI::App program("Measures collective communication for distributed training.", "hockney");
-  int code = ToInt(ExitCode::kOk);
-  try {
-    program.set_version_flag("--version", "hockney " + ReadBuild().version);
-    program.footer("hockney COMMAND --help shows its options.\nExample: hockney list algorithms");
-    program.allow_extras();
-    code = RunChosen(program, launch);
-    FlushOutput();
-  } catch (...) {
-    Failure failure = CurrentFailure();
-    if (failure.code == ExitCode::kUsage && !launch.is_rank_process()) {
-      failure = launch.Share(std::move(failure));
-    }
-    code = ToInt(failure.code);
-    Print(launch, NameOf(program), std::move(failure));
+  program.set_version_flag("--version", "hockney " + ReadBuild().version);
+  program.footer("hockney COMMAND --help shows its options.\nExample: hockney list algorithms");
+  program.allow_extras();
+  const std::string_view name = argc > 0 ? argv[0] : "";
+  const std::optional<Collective> linked = CollectiveOfProgram(name);
+  bool bad_sizes = false;
+  End end = RunToEnd(
+      launch, [&] { return linked ? RunNcclTests(launch, *linked) : RunChosen(program, launch); },
+      &bad_sizes);
+  if (end.failure) {
+    Print(launch, linked ? std::string(BaseName(name)) : NameOf(program), std::move(*end.failure));
   }
+  if (linked) end.code = NcclTestsExitCode(static_cast<ExitCode>(end.code), bad_sizes);
   std::fflush(stderr);
-  if (launch.mpi_started()) _exit(code);
-  return code;
+  if (launch.mpi_started()) _exit(end.code);
+  return end.code;
 }
 
 }  // namespace

@@ -9,9 +9,11 @@
 #include "bench/commands.h"
 #include "bench/launch.h"
 #include "bench/launches.h"
+#include "bench/nccl_tests/reporter.h"
 #include "bench/options.h"
 #include "bench/sizes.h"
 #include "bench/sweep.h"
+#include "bench/text_reporter.h"
 #include "collectives/algorithms.h"
 #include "collectives/flow.h"
 #include "topology/launcher.h"
@@ -31,7 +33,8 @@ struct Texts {
   std::string types = "float32";
   std::string ops = "sum";
   std::string root = "0";
-  std::string place = "out";
+  std::string place;  // empty: as the format needs
+  std::string format = "text";
   std::string algorithms = "all";
   std::string implementations = "hockney,mpi";
   std::string protocols = "auto";
@@ -194,7 +197,11 @@ SweepOptions Read(const Texts& texts) {
   options.ops = ParseReduceOps("--op (-o)", texts.ops);
   options.roots = {ParseRoot(texts.root)};
   constexpr std::string_view kPlaces[] = {"out", "in", "both"};
-  const int place = ParseChoice("--place", texts.place, kPlaces);
+  const bool as_nccl_tests = texts.format != "text";
+  const std::string usual_place = as_nccl_tests ? "both" : "out";
+  const int place =
+      ParseChoice("--place", texts.place.empty() ? usual_place : texts.place, kPlaces);
+  options.pairs_placements = as_nccl_tests && place == 2;
   if (place == 0) options.placements = {Placement::kApart};
   if (place == 1) options.placements = {Placement::kInPlace};
   if (place == 2) options.placements = {Placement::kApart, Placement::kInPlace};
@@ -220,8 +227,7 @@ void AddWhat(CLI::App& app, Texts& texts) {
   app.add_option("-r,--root", texts.root, "Root rank; all or -1: every rank in turn")
       ->capture_default_str();
   app.add_option("--place", texts.place,
-                 "Buffers apart (out), at NCCL's in-place offsets (in), both")
-      ->capture_default_str();
+                 "Buffers apart (out; default), at NCCL's in-place offsets (in), both");
   app.add_option("--algorithm", texts.algorithms, "Algorithms (see hockney list algorithms)")
       ->capture_default_str();
   app.add_option("--implementation", texts.implementations, "hockney, mpi")->capture_default_str();
@@ -262,8 +268,30 @@ void AddHow(CLI::App& app, Texts& texts) {
                  "What starts each of --launches, for example \"mpirun -n 2\"");
   app.add_flag("--dry-run", texts.dry_run,
                "Print the collectives and sizes that would be measured, and end");
+  app.add_option("--format", texts.format,
+                 "text; nccl-tests: its table on stdout, fastest row of each size, both placements")
+      ->capture_default_str();
   app.add_option("--progress", texts.progress, "auto, always, never")->capture_default_str();
   AddRankOptions(app, &texts.ranks);
+}
+
+std::unique_ptr<Reporter> MakeReporter(const Texts& texts, const SweepOptions& options,
+                                       const Launch& launch) {
+  constexpr std::string_view kFormats[] = {"text", "nccl-tests"};
+  if (ParseChoice("--format", texts.format, kFormats) == 0) return std::make_unique<TextReporter>();
+  if (options.collectives.size() != 1) {
+    FailOption("--format", texts.format, "one collective with this format");
+  }
+  NcclTestsRun run{.program = "hockney sweep", .collective = options.collectives[0]};
+  run.options.sizes = options.sizes;
+  run.options.begin_bytes = options.sizes.front();
+  run.options.end_bytes = options.sizes.back();
+  run.options.factor = ParseCount("--stepfactor (-f)", texts.factor.empty() ? "2" : texts.factor);
+  run.options.iterations = static_cast<int>(options.iterations.value_or(0));
+  run.options.warmups = static_cast<int>(options.warmups.value_or(0));
+  run.options.checks = options.checks;
+  return std::make_unique<NcclTestsReporter>(std::move(run), NcclTestsEnvironment{},
+                                             launch.arguments(), TableTime::kOfRow);
 }
 
 // Runs the launches and tells what holds over all of them.
@@ -300,8 +328,10 @@ Runner AddSweep(CLI::App& program) {
     if (!texts->launcher.empty()) {
       FailOption("--launcher", texts->launcher, "--launches K beside it");
     }
-    return launch.RunRanks(texts->ranks,
-                           [&](Session& session) { return RunSweep(session, options, launch); });
+    const auto reporter = MakeReporter(*texts, options, launch);
+    return launch.RunRanks(texts->ranks, [&](Session& session) {
+      return RunSweep(session, options, launch, *reporter);
+    });
   };
 }
 

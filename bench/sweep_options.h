@@ -21,6 +21,9 @@ struct SweepOptions {
   std::vector<Collective> collectives;
   std::vector<std::uint64_t> sizes;    // bytes, nccl-tests' size column
   std::optional<std::uint64_t> count;  // elements a rank instead of sizes
+  bool keeps_sizes = false;            // also those that round down to the same count, or to none
+  bool pairs_placements = false;       // size by size, not placement by placement
+  int cycles = 1;                      // times that all sizes are measured; 0: until interrupted
   std::vector<DataType> types = {DataType::kFloat32};
   std::vector<ReduceOp> ops = {ReduceOp::kSum};
   std::vector<int> roots = {0};  // -1: every rank in turn
@@ -47,7 +50,8 @@ struct SweepOptions {
   std::uint64_t seed = 1;
   double timeout_seconds = 60;
   std::optional<std::uint64_t> llc_bytes;
-  std::string out;      // run folder; empty: the default name
+  std::string out;  // run folder; empty: the default name
+  bool keeps_folder = true;
   bool append = false;  // add this launch to an existing folder
   bool dry_run = false;
   std::string progress = "auto";

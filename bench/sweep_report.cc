@@ -26,15 +26,6 @@ std::string FindParameter(const std::string& parameters, const std::string& key)
   return "";
 }
 
-std::string DescribeChoice(const SweepRow& row) {
-  if (row.implementation != "hockney") return row.implementation;
-  std::string text = row.algorithm;
-  if (row.protocol == "ll") text += " ll";
-  if (FindParameter(row.parameters, "store") == "non_temporal") text += " nt";
-  if (row.lanes.value_or(1) > 1) text += fmt::format(" x{}", *row.lanes);
-  return text;
-}
-
 bool IsMeasured(const SweepRow& row) {
   return row.status == Status::kOk && row.time_us_median.has_value();
 }
@@ -69,6 +60,15 @@ int CountTies(std::span<const SweepRow> rows, const SweepRow& best) {
 }
 
 }  // namespace
+
+std::string DescribeChoice(const SweepRow& row) {
+  if (row.implementation != "hockney") return row.implementation;
+  std::string text = row.algorithm;
+  if (row.protocol == "ll") text += " ll";
+  if (FindParameter(row.parameters, "store") == "non_temporal") text += " nt";
+  if (row.lanes.value_or(1) > 1) text += fmt::format(" x{}", *row.lanes);
+  return text;
+}
 
 void PrintRows(std::span<const SweepRow> rows, bool with_head) {
   if (with_head) {

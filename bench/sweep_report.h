@@ -17,6 +17,9 @@ namespace hockney {
 // Prints the rows as lines of the sweep's table on stdout, with its head first if asked for.
 void PrintRows(std::span<const SweepRow> rows, bool with_head);
 
+// What a row ran, in few words: "two_shot nt x2", "mpi".
+std::string DescribeChoice(const SweepRow& row);
+
 // Prints, for each collective, type, operator and placement, the fastest row of every size beside
 // MPI.
 void PrintFastest(std::span<const SweepRow> rows);

@@ -19,17 +19,17 @@ Sample Combine(const std::vector<Stamps>& by_rank, const Timed& thing) {
   std::int64_t first_entry = by_rank[0].front();
   std::int64_t last_entry = first_entry;
   std::int64_t last_exit = by_rank[0].back();
-  const auto operations = static_cast<double>(thing.operations);
+  const auto calls = static_cast<double>(thing.calls.size());
   Sample sample;
   for (const Stamps& stamps : by_rank) {
     first_entry = std::min(first_entry, stamps.front());
     last_entry = std::max(last_entry, stamps.front());
     last_exit = std::max(last_exit, stamps.back());
-    sample.rank_us.push_back(Microseconds(stamps.back() - stamps.front()) / operations);
+    sample.rank_us.push_back(Microseconds(stamps.back() - stamps.front()) / calls);
   }
   const auto longest = std::max_element(sample.rank_us.begin(), sample.rank_us.end());
   sample.slowest_rank = static_cast<int>(longest - sample.rank_us.begin());
-  sample.time_us = Microseconds(last_exit - first_entry) / operations;
+  sample.time_us = Microseconds(last_exit - first_entry) / calls;
   sample.entry_skew_ns = static_cast<double>(last_entry - first_entry);
   for (std::size_t call = 0; call < thing.calls.size() && thing.times_calls; ++call) {
     std::int64_t most = 0;

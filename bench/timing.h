@@ -12,7 +12,7 @@
 
 namespace hockney {
 
-// One sample of all ranks, on the clock that the ranks of a host share. Times are of one operation.
+// One sample of all ranks, on the clock that the ranks of a host share. Times are of one call.
 struct Sample {
   double time_us = 0;                // last exit - first entry
   double entry_skew_ns = 0;          // last entry - first entry
@@ -25,7 +25,6 @@ struct Sample {
 struct Timed {
   std::function<void()> before = {};  // outside the timed part: refresh, evict
   std::vector<Prepared*> calls = {};  // run one after the other in one timed part
-  std::size_t operations = 1;         // among the calls: what the time is divided by
   const char* label = "";             // for messages; lives until the timer has run
   const char* blocking = nullptr;     // static name for the watchdog; null: has deadlines itself
   bool times_calls = false;           // wants Sample::call_us, at the cost of a clock read a call

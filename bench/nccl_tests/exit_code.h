@@ -13,6 +13,9 @@ class BadSizesError : public UsageError {
   using UsageError::UsageError;
 };
 
+// Whether the exception that the caller is handling is a BadSizesError.
+bool IsBadSizes();
+
 // Returns nccl-tests' exit code (its README and src/common.h) for ours. Wrong data and an average
 // below NCCL_TESTS_MIN_BW (kRegression) are both 7 there. `bad_sizes`: the usage error was a
 // BadSizesError. An interrupted run ends with 1, because 7 would say that data were wrong.

@@ -1,0 +1,114 @@
+#include "bench/rig.h"
+
+#include <algorithm>
+
+#include "bench/signals.h"
+#include "topology/check.h"
+
+namespace hockney {
+namespace {
+
+// The double tree takes four lanes of the program for each data lane, more than any other
+// algorithm.
+constexpr int kLanesPerDataLane = 4;
+
+// Slots of all connections of a rank together; many ranks get smaller slots rather than more
+// memory.
+constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
+
+}  // namespace
+
+Rig::Rig(Session& session, const SweepOptions& options, const Launch& launch)
+    : session_(session), options_(options), launch_(launch) {
+  Session local = session.SplitSharedMemory();
+  if (local.ranks() != session.ranks()) {
+    throw Agreed<EnvironmentError>(
+        "sweep: the ranks are on several hosts; this version measures one host");
+  }
+  place_ = PlaceRank(session, local);
+  llc_ = FindLastLevelCache(*place_.machine, options.llc_bytes);
+}
+
+std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
+  std::size_t bytes = 0;
+  for (const Cell& cell : cells) {
+    bytes = std::max(bytes, CellArenaBytes(options_, cell, llc_.bytes));
+  }
+  return bytes;
+}
+
+HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
+  HostDomain::Options options;
+  options.lanes =
+      kLanesPerDataLane * *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  const std::size_t connections = static_cast<std::size_t>(options.lanes) * session_.ranks() *
+                                  static_cast<std::size_t>(options.limits.slots);
+  options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
+                                                      4096, options.limits.slot_bytes);
+  options.arena_bytes = ArenaBytes(cells);
+  return options;
+}
+
+// Our own barrier, used to start every sample of every competitor.
+std::unique_ptr<Prepared> Rig::PrepareBarrier() {
+  const Shape shape{Collective::kBarrier, session_.ranks(), 0};
+  Call call;
+  call.shape = shape;
+  call.counts = EvenCounts(shape, 0);
+  const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
+  const FlowLimits& limits = domain_->options().limits;
+  return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
+                            StorePolicy::kCached);
+}
+
+void Rig::CollectFactsOfRun() {
+  facts_ = CollectFacts(session_, place_,
+                        {.command_line = launch_.arguments(),
+                         .rank_source = launch_.rank_source(),
+                         .mpi_library = mpi_ ? mpi_->Library() : ""});
+  const std::string single_copy = mpi_ ? mpi_->SingleCopy() : "";
+  facts_["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
+  facts_["oversubscribed"] = place_.oversubscribed;
+  facts_["page_kib"] = domain_->page_kib();
+  facts_["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
+  facts_["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
+}
+
+void Rig::SetUp(std::span<const Cell> cells) {
+  domain_ = std::make_unique<HostDomain>(session_, DomainOptions(cells));
+  executor_ = std::make_unique<HostExecutor>(
+      session_, *domain_,
+      HostExecutor::Options{.oversubscribed = place_.oversubscribed,
+                            .timeout_seconds = options_.timeout_seconds});
+  const auto& wanted = options_.implementations;
+  if (session_.mpi_communicator() != nullptr &&
+      std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
+    mpi_ = std::make_unique<MpiBaseline>(session_);
+  }
+  barrier_ = PrepareBarrier();
+  tick_ = std::make_unique<TickStart>(*domain_, options_.timeout_seconds);
+  if (!place_.oversubscribed && session_.ranks() > 1) {
+    line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
+  }
+  timer_ = std::make_unique<Timer>(session_, *barrier_, *tick_, launch_.watchdog(),
+                                   [] { return InterruptGuard::Signal() != 0; });
+  if (options_.buffers == BufferState::kCold) {
+    flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
+  }
+  context_ = {.session = &session_,
+              .domain = domain_.get(),
+              .executor = executor_.get(),
+              .mpi = mpi_.get(),
+              .timer = timer_.get(),
+              .barrier = barrier_.get(),
+              .line_probe = line_probe_.get(),
+              .flusher = flusher_.get(),
+              .verified = &verified_,
+              .options = &options_,
+              .llc = llc_,
+              .oversubscribed = place_.oversubscribed,
+              .watchdog = &launch_.watchdog()};
+  CollectFactsOfRun();
+}
+
+}  // namespace hockney

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "bench/cell.h"
+#include "bench/facts.h"
+#include "bench/launch.h"
+#include "bench/tick.h"
+#include "collectives/baselines/mpi/mpi_baseline.h"
+
+namespace hockney {
+
+// Everything that a rank needs to measure cells and that lives as long as the ranks do: its place,
+// shared memory, executor, barrier, clock and MPI.
+class Rig {
+ public:
+  // Places the rank. Collective over `session`, whose ranks are one host's; throws EnvironmentError
+  // if they are not. All arguments outlive the rig.
+  Rig(Session& session, const SweepOptions& options, const Launch& launch);
+
+  // Makes ready for these cells. Collective; throws EnvironmentError if memory is short.
+  void SetUp(std::span<const Cell> cells);
+  // Bytes of a rank's arena that the cells need.
+  std::size_t ArenaBytes(std::span<const Cell> cells) const;
+
+  // After SetUp.
+  const SweepContext& context() const { return context_; }
+  // Facts of the run for run.json (CollectFacts), and those that the rig adds.
+  const nlohmann::ordered_json& facts() const { return facts_; }
+
+ private:
+  HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
+  std::unique_ptr<Prepared> PrepareBarrier();
+  void CollectFactsOfRun();
+
+  Session& session_;
+  const SweepOptions& options_;
+  const Launch& launch_;
+  RankPlace place_;
+  LastLevelCache llc_;
+  nlohmann::ordered_json facts_;
+  std::unique_ptr<HostDomain> domain_;
+  std::unique_ptr<HostExecutor> executor_;
+  std::unique_ptr<Prepared> barrier_;
+  std::unique_ptr<TickStart> tick_;
+  std::unique_ptr<LineProbe> line_probe_;
+  std::unique_ptr<MpiBaseline> mpi_;
+  std::unique_ptr<Timer> timer_;
+  std::unique_ptr<CacheFlusher> flusher_;
+  VerifyCache verified_;
+  SweepContext context_;
+};
+
+}  // namespace hockney

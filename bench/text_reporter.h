@@ -1,0 +1,23 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <vector>
+
+#include "bench/reporter.h"
+
+namespace hockney {
+
+// hockney's own table on stdout, cell by cell, and the fastest choice of each size in the end.
+class TextReporter : public Reporter {
+ public:
+  void Start(const nlohmann::ordered_json& facts) override;
+  void Add(const Cell& cell, const Competitor& competitor) override;
+  void EndCell(const Cell& cell) override;
+  ExitCode Finish(std::span<const SweepRow> rows) override;
+
+ private:
+  std::vector<SweepRow> cell_rows_;
+  bool with_head_ = true;
+};
+
+}  // namespace hockney
