@@ -1,6 +1,7 @@
 #include "bench/tick.h"
 
 #include <fmt/core.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <array>
@@ -43,13 +44,14 @@ TickBoard& BoardOf(const HostDomain& domain, int rank) {
   return *reinterpret_cast<TickBoard*>(domain.Board(rank).data());
 }
 
-// Spins until `ready`. Another core is about to bring that about, so yielding would only add noise.
+// Spins until `ready`. Another core is about to bring that about, so yielding comes late.
 template <class Ready>
 void Spin(const Ready& ready, std::int64_t timeout_ns, int rank, const char* what) {
   std::int64_t deadline = 0;
   for (std::uint64_t spins = 1; !ready(); ++spins) {
     __builtin_ia32_pause();
     if (spins % 4096 != 0) continue;
+    sched_yield();
     if (deadline == 0) deadline = NowNs() + timeout_ns;
     if (NowNs() < deadline) continue;
     throw TimeoutError(fmt::format("rank {} waited {} s in {}", rank,
