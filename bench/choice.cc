@@ -80,6 +80,14 @@ Figure SpeedOverMpi(const CellRows& cell, const std::string& choice) {
   return MedianQuotient(medians);
 }
 
+Figure MedianTime(const CellRows& cell, const std::string& choice) {
+  std::vector<std::pair<double, double>> times;
+  for (const auto& [launch, row] : cell.by_choice.at(choice)) {
+    if (!IsToChoose(launch)) times.emplace_back(*row->time_us_median, 1);
+  }
+  return MedianQuotient(times);
+}
+
 Figure ShareOfRoofline(const CellRows& cell, const std::string& choice) {
   std::vector<std::pair<double, double>> fractions;
   for (const auto& [launch, row] : cell.by_choice.at(choice)) {

@@ -38,6 +38,9 @@ struct Figure {
 // How many times the time of `choice` MPI took, over the launches that have both.
 Figure SpeedOverMpi(const CellRows& cell, const std::string& choice);
 
+// The median time of `choice` in microseconds, over the launches that have it.
+Figure MedianTime(const CellRows& cell, const std::string& choice);
+
 // The median bound_fraction of `choice`, over the launches that have it.
 Figure ShareOfRoofline(const CellRows& cell, const std::string& choice);
 

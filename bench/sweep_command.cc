@@ -1,3 +1,5 @@
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
@@ -11,6 +13,7 @@
 #include "bench/launches.h"
 #include "bench/nccl_tests/reporter.h"
 #include "bench/options.h"
+#include "bench/series_report.h"
 #include "bench/sizes.h"
 #include "bench/sweep.h"
 #include "bench/text_reporter.h"
@@ -312,7 +315,11 @@ int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& lau
   if (!options.append && std::filesystem::exists(series.out)) {
     FailOption("--out", options.out, "a new folder, or --append to add the launches to it");
   }
-  return RunLaunches(series, launch.arguments());
+  const int code = RunLaunches(series, launch.arguments());
+  if (code == 0) {
+    fmt::print("{}\nrun folder: {}\n", SeriesReport(ReadSweep(series.out)), series.out.string());
+  }
+  return code;
 }
 
 Runner AddSweep(CLI::App& program) {

@@ -1,0 +1,53 @@
+#include "bench/series_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "bench/choice.h"
+#include "bench/sizes.h"
+#include "bench/text_table.h"
+
+namespace hockney {
+namespace {
+
+constexpr std::size_t kLeastLaunches = 5;
+
+std::string FormatFactor(const Figure& figure) {
+  if (figure.launches == 0) return "-";
+  return fmt::format("{:.2f}x ({:.2f}..{:.2f})", figure.value, figure.interval.low,
+                     figure.interval.high);
+}
+
+}  // namespace
+
+std::string SeriesReport(std::span<const SweepRow> rows) {
+  std::vector<std::vector<std::string>> table = {
+      {"collective", "size", "place", "choice", "time_us", "vs mpi (95 % interval)", "launches"}};
+  std::size_t fewest = 0;
+  for (const auto& [key, cell] : GroupCells(rows)) {
+    const auto& [collective, ranks, oversubscribed, in_place, size] = key;
+    const std::string best = ChooseBest(cell);
+    const Figure time = best.empty() ? Figure() : MedianTime(cell, best);
+    if (time.launches == 0) continue;
+    fewest = fewest == 0 ? time.launches : std::min(fewest, time.launches);
+    const Figure speed = cell.by_choice.contains("mpi") ? SpeedOverMpi(cell, best) : Figure();
+    table.push_back({std::string(Name(collective)), FormatSize(size), in_place ? "in" : "out", best,
+                     fmt::format("{:.2f}", time.value), FormatFactor(speed),
+                     std::to_string(time.launches)});
+  }
+  if (table.size() == 1) {
+    return "\nno claim over launches: expected two or more, isolated, with refreshed buffers\n";
+  }
+  std::string text =
+      "\nover launches: choice made on launches 1, 3, 5, ..., figures from the others\n" +
+      FormatTable(table);
+  if (fewest < kLeastLaunches) {
+    text += fmt::format("{} launches to report, no claim: at least {} needed, --launches {}\n",
+                        fewest, kLeastLaunches, 2 * kLeastLaunches);
+  }
+  return text;
+}
+
+}  // namespace hockney
