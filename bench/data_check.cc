@@ -26,6 +26,7 @@ constexpr std::uint64_t Mix(std::uint64_t x) {
 constexpr std::uint64_t kUnit = 0;
 constexpr std::uint64_t kTotal = 1;
 constexpr std::uint64_t kWinner = 2;
+constexpr std::uint64_t kMinus = 3;
 constexpr std::uint64_t kMembers = 16;
 constexpr std::uint64_t kCuts = 32;
 constexpr std::uint64_t kFactors = 48;
@@ -143,7 +144,7 @@ class Data {
         return E::Encode(static_cast<A>(Single(element)) * AverageScale<A>(spec_.ranks));
       }
       if (spec_.op == ReduceOp::kSum)
-        return Round(Unit(element) * static_cast<double>(Total(element)));
+        return Round(Unit(element) * static_cast<double>(Plus(element) - Minus(element)));
       double product = 1.0;
       for (int g = 0; g < Groups(spec_); ++g) product *= Factor(g, element);
       return Round(product);
@@ -170,8 +171,8 @@ class Data {
     return static_cast<Bits>(Random(spec_, element, kRanks + rank) >> (64 - kBitCount));
   }
 
-  // A sum is Unit() * Total(). Every multiple of Unit() up to Total() is a normal number of the
-  // type.
+  // A sum is Unit() * (Plus() - Minus()). Every multiple of Unit() up to Plus() is a normal number
+  // of the type, and a partial sum lies between those of -Minus() and Plus().
   double Unit(std::uint64_t element) const {
     constexpr int kLeast = 1 - FloatFormat<E>::kBias;
     constexpr int kMost = FloatFormat<E>::kBias - FloatFormat<E>::kMantissaBits;
@@ -179,24 +180,43 @@ class Data {
     const double unit = PowerOfTwo(kLeast + static_cast<int>(Below(random, kMost - kLeast + 1)));
     return random % 2 == 0 ? unit : -unit;
   }
-  std::uint64_t Total(std::uint64_t element) const {
+  std::uint64_t Plus(std::uint64_t element) const {
     constexpr std::uint64_t kMost = (std::uint64_t{2} << FloatFormat<E>::kMantissaBits) - 1;
     return 1 + Below(Random(spec_, element, kTotal), kMost);
   }
-
-  // Shares lie between cuts of 0 ... Total(), one random cut in each stretch of equal length.
-  double Share(int group, std::uint64_t element) const {
-    return static_cast<double>(Cut(group + 1, element) - Cut(group, element));
+  std::uint64_t Minus(std::uint64_t element) const {  // less than Plus(): no sum is 0
+    return Groups(spec_) == 1 ? 0 : Below(Random(spec_, element, kMinus), Plus(element));
   }
-  std::uint64_t Cut(int index, std::uint64_t element) const {
+
+  // Every second group shares Plus(), the others -Minus().
+  double Share(int group, std::uint64_t element) const {
+    const int groups = Groups(spec_);
+    const int first_plus =
+        groups == 1 ? 0 : static_cast<int>(Random(spec_, element, kUnit) / 2 % 2);
+    const bool is_plus = group % 2 == first_plus;
+    const int first = is_plus ? first_plus : 1 - first_plus;
+    const Division division{.total = is_plus ? Plus(element) : Minus(element),
+                            .parts = (groups - first + 1) / 2,
+                            .draw = is_plus ? kCuts : kCuts + kMostGroups};
+    const auto share = static_cast<double>(Cut(division, group / 2 + 1, element) -
+                                           Cut(division, group / 2, element));
+    return is_plus ? share : -share;
+  }
+
+  // Shares lie between cuts of 0 ... total, one random cut in each stretch of equal length.
+  struct Division {
+    std::uint64_t total = 0;
+    int parts = 1;
+    std::uint64_t draw = 0;
+  };
+  std::uint64_t Cut(const Division& division, int index, std::uint64_t element) const {
     if (index == 0) return 0;
-    const std::uint64_t total = Total(element);
-    const auto groups = static_cast<std::uint64_t>(Groups(spec_));
-    if (static_cast<std::uint64_t>(index) == groups) return total;
+    if (index == division.parts) return division.total;
     const std::uint64_t within =
-        Random(spec_, element, kCuts + index) >> 8;  // of a stretch of 2^56
+        Random(spec_, element, division.draw + index) >> 8;  // of a stretch of 2^56
     const std::uint64_t position = (static_cast<std::uint64_t>(index) << 56) + within;
-    return static_cast<std::uint64_t>(static_cast<Wide>(position) * total / groups >> 56);
+    const auto parts = static_cast<std::uint64_t>(division.parts);
+    return static_cast<std::uint64_t>(static_cast<Wide>(position) * division.total / parts >> 56);
   }
 
   // At most 8 factors: products stay within 2^-8 ... 2^8, exact in every type.

@@ -4,15 +4,22 @@
 // so that results are compared bit for bit. Every value is a hash of (seed, rank, element): any
 // part of a buffer is made by itself.
 //
-// sum, floats   A sign, an exponent and an integer that fits the significand are split into shares
-// >= 0 over one rank
-//               of each of up to 8 groups of neighbours; the others hold +0. Each partial sum is
-//               exact.
-// avg, floats   One rank holds a number, the others +0; nothing is added up, so only the scaling
-// rounds. prod, floats  Factors of +-1, +-2 and +-1/2 over the same ranks as for sum; the others
-// hold 1. Exact. sum, prod, avg of integers   Random numbers on every rank (odd ones for prod);
-// wrapping is exact. min, max      One rank holds the extreme value, the others random finite ones.
-// No zeros: +0 and -0 tie.
+// Sum of floats: one rank of each of up to 8 groups of neighbours holds a share, the others +0.
+// Half of the shares add up to an integer that fits the significand, the other half to the negative
+// of a smaller one, all times a random sign and power of two: each partial sum is exact, and what
+// is left is small enough to show a small gain of one rank.
+//
+// Average of floats: one rank holds a number, the others +0; nothing is added up, so only the
+// scaling rounds.
+//
+// Product of floats: factors of +-1, +-2 and +-1/2 over the same ranks as for sum; the others hold
+// 1. Exact.
+//
+// Sum, product and average of integers: random numbers on every rank (odd ones for the product);
+// wrapping is exact.
+//
+// Minimum and maximum: one rank holds the extreme value, the others random finite ones. No zeros:
+// +0 and -0 tie.
 //
 // So a rank counts in about 1 of max(1, ranks / 8) elements of a float sum or product, and in 1 of
 // `ranks` of a float average, min or max: shorter buffers may miss a wrong rank.

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <thread>
 
 #include "bench/options.h"
 #include "bench/same_program.h"
@@ -174,7 +176,9 @@ int Launch::RunLaunched(const RankOptions& options, const std::function<int(Sess
   process_rank_ = session.rank();
   const int launched = LaunchedProcesses();
   if (session.ranks() == 1 && launched > 1) {
-    process_rank_ = LauncherRank();
+    // Each believes to be rank 0. The first one speaks, and stays until the others have asked.
+    process_rank_ = IsFirstOfSiblings() ? 0 : 1;
+    if (process_rank_ == 0) std::this_thread::sleep_for(std::chrono::milliseconds(500));
     throw Agreed<EnvironmentError>(
         fmt::format("the launcher started {} processes, but MPI connects only 1: launcher and MPI "
                     "library do not fit together; use the mpirun of the MPI that hockney was built "

@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -82,21 +83,83 @@ std::vector<std::string_view> OptionNames(const CLI::App& app, std::vector<std::
                                NameOf(program)));
 }
 
+// An option as messages name it: "--minbytes (-b)", or the name of a positional one.
+std::string NameOf(const CLI::Option& option) {
+  if (option.get_lnames().empty()) return option.get_name();
+  const std::string name = "--" + option.get_lnames()[0];
+  return option.get_snames().empty() ? name : fmt::format("{} (-{})", name, option.get_snames()[0]);
+}
+
+// Refuses values that CLI11 takes, or words less clearly: none, several where there is one, another
+// option's name, and any at all for a flag.
+void CheckValues(const CLI::App& app) {
+  std::vector<std::string> storage;
+  const std::vector<std::string_view> names = OptionNames(app, &storage);
+  for (const CLI::Option* option : app.get_options()) {
+    const std::vector<std::string>& values = option->results();
+    if (option->get_items_expected_max() == 0) {
+      const auto given = std::find_if(values.begin(), values.end(),
+                                      [](const std::string& value) { return value != "true"; });
+      if (given != values.end()) FailOption(NameOf(*option), *given, "no value");
+      continue;
+    }
+    for (const std::string& value : values) {
+      const std::string_view name = std::string_view(value).substr(0, value.find('='));
+      if (value.empty()) FailOption(NameOf(*option), value, "a value");
+      if (std::find(names.begin(), names.end(), name) != names.end()) {
+        FailOption(NameOf(*option), value, "a value, not the next option");
+      }
+    }
+    if (option->get_items_expected_max() == 1 && values.size() > 1) {
+      FailOption(NameOf(*option), values[1],
+                 fmt::format("one value; \"{}\" came before it", values[0]));
+    }
+  }
+}
+
+// Puts CLI11's complaint about a missing value into the words of this program. It names only the
+// option, at its beginning.
+void FailMissing(const CLI::App& app, const std::string& complaint) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (complaint.starts_with(option->get_name() + ": ")) {
+      throw UsageError(fmt::format("{}: no value: expected one behind it", NameOf(*option)));
+    }
+    if (complaint.starts_with(option->get_name() + " is required")) {
+      std::string expected = option->get_description();
+      expected[0] = static_cast<char>(std::tolower(expected[0]));
+      throw UsageError(fmt::format("{}: missing: expected {}", NameOf(*option), expected));
+    }
+  }
+}
+
 // Reads the command line; throws for anything that does not belong there.
 void Parse(CLI::App& program, const Launch& launch) {
   std::vector<std::string> words(launch.arguments().rbegin(), launch.arguments().rend());
   if (!words.empty()) words.pop_back();  // the program; CLI11 takes the others last first
-  const auto check_unknown = [&program] {
+  for (const std::string& word : words) {
+    // CLI11 would take the next word for the value.
+    if (word.starts_with("--") && word.find('=') == word.size() - 1) {
+      FailOption(word.substr(0, word.size() - 1), "", "a value");
+    }
+  }
+  const auto check = [&program] {
     const std::vector<std::string> unknown = program.remaining(true);
     if (!unknown.empty()) FailUnknown(program, unknown[0]);
+    for (const CLI::App* command : program.get_subcommands()) CheckValues(*command);
   };
   try {
     program.parse(words);
-  } catch (const CLI::RequiredError&) {
-    check_unknown();  // a misspelt option explains why something is missing
+  } catch (const CLI::Success&) {  // --help and --version
+    throw;
+  } catch (const UsageError&) {
+    check();  // an option without its value takes the next one's name
+    throw;
+  } catch (const CLI::Error& error) {
+    check();  // a misspelt option explains why something is missing
+    for (const CLI::App* command : program.get_subcommands()) FailMissing(*command, error.what());
     throw;
   }
-  check_unknown();
+  check();
   if (program.get_subcommands().empty()) {
     throw UsageError("a sub-command is missing; hockney --help lists them");
   }
@@ -157,6 +220,7 @@ int Main(int argc, char** argv) {
   program.set_version_flag("--version", "hockney " + ReadBuild().version);
   program.footer("hockney COMMAND --help shows its options.\nExample: hockney list algorithms");
   program.allow_extras();
+  program.require_subcommand(0, 1);
   const std::string_view name = argc > 0 ? argv[0] : "";
   const std::optional<Collective> linked = CollectiveOfProgram(name);
   bool bad_sizes = false;

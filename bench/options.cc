@@ -150,8 +150,7 @@ std::optional<std::string_view> Suggest(std::string_view text,
   std::size_t fewest = 0;
   for (const std::string_view name : names) {
     const std::size_t edits = Edits(text, name);
-    const std::size_t allowed = std::max<std::size_t>(1, std::max(text.size(), name.size()) / 3);
-    if (edits > allowed || text.empty()) continue;
+    if (edits > std::max(text.size(), name.size()) / 3) continue;
     if (!closest || edits < fewest) {
       closest = name;
       fewest = edits;

@@ -52,7 +52,8 @@ std::vector<DataType> ParseDataTypes(std::string_view option, std::string_view t
 std::vector<ReduceOp> ParseReduceOps(std::string_view option, std::string_view text);
 
 // Returns the name that `text` most likely stands for: fewest edits, at most a third of the longer
-// one's length (at least one); nothing if none is that close.
+// one's length; nothing if none is that close. So there is nothing for a short option: every other
+// one is one edit away.
 std::optional<std::string_view> Suggest(std::string_view text,
                                         std::span<const std::string_view> names);
 

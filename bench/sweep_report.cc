@@ -71,7 +71,10 @@ std::string DescribeChoice(const SweepRow& row) {
 }
 
 void PrintRows(std::span<const SweepRow> rows, bool with_head) {
-  if (with_head) {
+  if (with_head && !rows.empty()) {
+    const std::int64_t hosts = rows[0].nodes.value_or(1);
+    fmt::print("ranks {}, hosts {}, ranks per host {}\n", rows[0].ranks, hosts,
+               rows[0].ranks / hosts);
     fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n", "collective",
                "size", "place", "implementation", "time_us", "95% interval", "busbw", "vs mpi",
                "bound", "status");
@@ -102,12 +105,24 @@ bool AnyMeasured(std::span<const SweepRow> rows) {
   return std::any_of(rows.begin(), rows.end(), IsMeasured);
 }
 
-void PrintLegend(std::span<const SweepRow> rows) {
+void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options) {
   const auto any = [&](auto test) { return std::any_of(rows.begin(), rows.end(), test); };
   fmt::print(
       "\nll: packets with flags; nt: non-temporal stores; xN: data lanes; not converged: the "
       "interval is wider than 2 % "
-      "of the median, a longer --row-budget narrows it\n");
+      "of the median, a longer --row-budget narrows it\n"
+      "size: nccl-tests' column, which is all ranks' blocks together for reduce_scatter, "
+      "all_gather, all_to_all, gather and scatter\n"
+      "busbw: size / time, times what a flat ring moves through each link; never capped, so "
+      "offload may lift it above the link's rate\n");
+  if (any([](const SweepRow& row) { return row.ranks == 1; })) {
+    fmt::print(
+        "warning: one rank sends nothing, so there is no busbw, and an in-place call may do "
+        "nothing at all: its size / time is no bandwidth\n");
+  }
+  if (options.warmups == 0U) {
+    fmt::print("warning: no warm-up (-w 0): the first calls are among the samples\n");
+  }
   if (any([](const SweepRow& row) { return row.bound_fraction.has_value(); })) {
     fmt::print(
         "bound: share of what memory allows, where the buffers exceed twice the last-level "

@@ -8,13 +8,15 @@
 
 #include "bench/competitors.h"
 #include "bench/exit_codes.h"
+#include "bench/sweep_options.h"
 #include "tuner/records.h"
 
 namespace hockney {
 
 // What a sweep tells people. Everything is for rank 0.
 
-// Prints the rows as lines of the sweep's table on stdout, with its head first if asked for.
+// Prints the rows as lines of the sweep's table on stdout, with its head first if asked for: ranks
+// and hosts, then the names of the columns.
 void PrintRows(std::span<const SweepRow> rows, bool with_head);
 
 // What a row ran, in few words: "two_shot nt x2", "mpi".
@@ -24,8 +26,9 @@ std::string DescribeChoice(const SweepRow& row);
 // MPI.
 void PrintFastest(std::span<const SweepRow> rows);
 
-// Says what the table's short words mean, and what a reader should know about these rows.
-void PrintLegend(std::span<const SweepRow> rows);
+// Says what the table's short words mean, and what a reader should know about these rows: one rank
+// only, no warm-up.
+void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options = {});
 
 // Prints what a dry run would measure.
 void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks);

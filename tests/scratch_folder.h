@@ -25,6 +25,7 @@ class ScratchFolder {
   std::string Path(const std::string& name) const {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
+  const std::filesystem::path& path() const { return path_; }
 
  private:
   std::filesystem::path path_;

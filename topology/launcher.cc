@@ -1,8 +1,16 @@
 #include "topology/launcher.h"
 
+#include <fmt/core.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
 #include <charconv>
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 namespace hockney {
@@ -30,6 +38,18 @@ std::optional<int> LauncherWorldSize() {
 
 std::optional<int> LauncherRank() {
   return FirstNumber({"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}, 0);
+}
+
+bool IsFirstOfSiblings() {
+  // A name in the abstract name space is free again when its holder ends.
+  const std::string name = fmt::format("hockney-first-{}-{}", getuid(), getppid());
+  const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+  // Kept open on purpose. Where no socket can be made, rather all speak than none.
+  return fd == -1 || bind(fd, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
 }
 
 bool UnderLauncher() { return LauncherWorldSize().has_value(); }

@@ -16,6 +16,11 @@ std::optional<int> LauncherWorldSize();
 // script of every batch job, launched or not.
 std::optional<int> LauncherRank();
 
+// Returns whether this process is the first to ask of those on this host that its parent started,
+// which a launcher's ranks on one host are; the others get false while the first lives. For ranks
+// that have no other way to find out which of them speaks.
+bool IsFirstOfSiblings();
+
 // Returns whether a launcher started this process as one rank of a job.
 bool UnderLauncher();
 

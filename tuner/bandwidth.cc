@@ -42,17 +42,18 @@ std::uint64_t UnitBytes(Collective collective, DataType type, int ranks) {
 
 std::optional<double> BusFactor(Collective collective, int ranks) {
   RequireRanks(ranks);
+  if (ranks == 1) return std::nullopt;
   const double n = ranks;
   switch (collective) {
     case Collective::kAllReduce:
-      return ranks == 1 ? std::nullopt : std::optional(2 * (n - 1) / n);
+      return 2 * (n - 1) / n;
     case Collective::kReduceScatter:
     case Collective::kAllGather:
     case Collective::kAllToAll:
     case Collective::kAllToAllV:
     case Collective::kGather:
     case Collective::kScatter:
-      return ranks == 1 ? std::nullopt : std::optional((n - 1) / n);
+      return (n - 1) / n;
     case Collective::kBroadcast:
     case Collective::kReduce:
     case Collective::kSendRecv:

@@ -12,9 +12,9 @@ namespace hockney {
 // Bus bandwidth over algorithm bandwidth (size column / time): the share of the size that a flat
 // ring moves through each rank's link. 2(n-1)/n for all_reduce, (n-1)/n for reduce_scatter,
 // all_gather, all_to_all(_v), gather and scatter, 1 for broadcast, reduce and send_recv. Nothing
-// for barrier, and for one rank where it would be 0: such a row has no bus bandwidth and stays out
-// of averages. Offload in the network may lift the result above the link's rate. Throws
-// std::invalid_argument if ranks < 1.
+// for barrier, and for one rank, which sends nothing (nccl-tests says 0 or 1 there, by collective):
+// such a row has no bus bandwidth and stays out of averages. Offload in the network may lift the
+// result above the link's rate. Throws std::invalid_argument if ranks < 1.
 std::optional<double> BusFactor(Collective collective, int ranks);
 
 // The size column in bytes for `count` elements per rank: count * ranks * element for all_gather,

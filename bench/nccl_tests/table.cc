@@ -40,9 +40,17 @@ std::string IterationNote(const NcclTestsOptions& options) {
                          : fmt::format("; the first {} are left out", options.per_iteration_skip));
 }
 
+// nccl-tests' factor of bus bandwidth, which exists for one rank, too: (n-1)/n and the like are 0
+// there, and what is 1 for any n stays 1.
+double TableFactor(Collective collective, int ranks) {
+  if (ranks > 1) return BusFactor(collective, ranks).value_or(0);
+  const auto factor = BusFactor(collective, 2);
+  return factor == BusFactor(collective, 3) ? factor.value_or(0) : 0;
+}
+
 std::string OneRankNote(const NcclTestsRun& run) {
   const int ranks = static_cast<int>(run.devices.size());
-  if (ranks != 1 || BusFactor(run.collective, ranks)) return "";
+  if (ranks != 1 || TableFactor(run.collective, ranks) > 0) return "";
   return "# One rank: nothing crosses a link, so busbw is not defined and 0 stands in its place\n";
 }
 
@@ -126,8 +134,8 @@ RowSide MakeSide(const NcclTestsRun& run, std::uint64_t size_bytes, double time_
   RowSide side;
   side.time_us = time_us;
   side.algbw_GBps = static_cast<double>(size_bytes) / (time_us * 1e3);
-  const auto factor = BusFactor(run.collective, static_cast<int>(run.devices.size()));
-  side.busbw_GBps = side.algbw_GBps * factor.value_or(0);
+  side.busbw_GBps =
+      side.algbw_GBps * TableFactor(run.collective, static_cast<int>(run.devices.size()));
   return side;
 }
 

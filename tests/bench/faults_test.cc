@@ -124,10 +124,10 @@ TEST(FaultsMpiTest, AStopInABlockingMpiCallEndsAtTheDeadline) {
   const std::string run = folder.Path("run");
   const Outcome outcome =
       RunAndDisturb(Quiet(Mpirun(2) + RecordingCodes(folder.Path("")) +
-                          "$HOCKNEY sweep broadcast all_reduce -b 8M -e 8M -T 1 --row-budget 5s "
+                          "$HOCKNEY sweep broadcast all_reduce -b 8M -e 8M -T 3 --row-budget 8s "
                           "--implementation mpi --out " +
                           run),
-                    run, "sleep 0.5; kill -STOP $2; sleep 4; kill -CONT $2");
+                    run, "sleep 0.5; kill -STOP $2; sleep 8; kill -CONT $2");
   EXPECT_EQ(ReadCode(folder.Path(""), 0), 4);
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 is stopped"));
   EXPECT_EQ(ReadRun(run)["outcome"], "timeout");
@@ -167,7 +167,7 @@ TEST(FaultsTest, AStoppedRankEndsTheRunAtTheDeadline) {
   const ScratchFolder folder;
   const std::string run = folder.Path("run");
   const Outcome outcome =
-      RunAndDisturb(Quiet("$HOCKNEY" + std::string(kLongSweep) + run + " --local-processes 3 -T 1"),
+      RunAndDisturb(Quiet("$HOCKNEY" + std::string(kLongSweep) + run + " --local-processes 3 -T 3"),
                     run, "kill -STOP $2");
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 is stopped"));
@@ -175,7 +175,7 @@ TEST(FaultsTest, AStoppedRankEndsTheRunAtTheDeadline) {
   const auto json = ReadRun(run);
   EXPECT_EQ(json["outcome"], "timeout");
   EXPECT_EQ(json["lost_rank"], 1);
-  EXPECT_THAT(json["waiting_for"].get<std::string>(), HasSubstr("rank 0 waited 1 s in "));
+  EXPECT_THAT(json["waiting_for"].get<std::string>(), HasSubstr("rank 0 waited 3 s in "));
   EXPECT_FALSE(AnyLeft(run));
 }
 

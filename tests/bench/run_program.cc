@@ -42,11 +42,14 @@ Outcome RunShell(const std::string& words) {
 
 Outcome RunProgram(const std::string& arguments) { return RunShell("$HOCKNEY " + arguments); }
 
-Outcome RunUnderMpi(int ranks, const std::string& arguments) {
+std::string MpirunWords(int ranks) {
   const std::string root =
       getuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
-  return RunShell(root + "mpirun -n " + std::to_string(ranks) + " --oversubscribe $HOCKNEY " +
-                  arguments);
+  return root + "mpirun -n " + std::to_string(ranks) + " --oversubscribe ";
+}
+
+Outcome RunUnderMpi(int ranks, const std::string& arguments) {
+  return RunShell(MpirunWords(ranks) + "$HOCKNEY " + arguments);
 }
 
 bool HasMpirun() { return RunShell("command -v mpirun").exit_code == 0; }

@@ -20,6 +20,9 @@ Outcome RunShell(const std::string& words);
 Outcome RunProgram(const std::string& arguments);
 Outcome RunUnderMpi(int ranks, const std::string& arguments);
 
+// What RunUnderMpi puts before the program, for other words to be run as ranks.
+std::string MpirunWords(int ranks);
+
 // Whether mpirun can be found.
 bool HasMpirun();
 

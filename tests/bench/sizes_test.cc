@@ -185,6 +185,8 @@ TEST(SuggestTest, ClosestNameOrNone) {
   EXPECT_EQ(Suggest("sep", kNames), "step");
   EXPECT_FALSE(Suggest("xyz", kNames).has_value());
   EXPECT_FALSE(Suggest("", kNames).has_value());
+  constexpr std::array<std::string_view, 2> kShort = {"-h", "-b"};
+  EXPECT_FALSE(Suggest("-z", kShort).has_value());
 }
 
 }  // namespace

@@ -33,6 +33,7 @@ struct Case {
   Counts counts{};
   DataType type = DataType::kInt32;
   bool in_place = false;
+  std::byte* ignored = nullptr;  // passed for a buffer that only the root has
 };
 
 std::string Describe(const Case& test) {
@@ -188,6 +189,8 @@ void RunCase(MpiBaseline& mpi, Session& session, const Case& test) {
   call.type = test.type;
   call.input = reinterpret_cast<std::byte*>(buffers.input);
   call.output = reinterpret_cast<std::byte*>(buffers.output);
+  if (call.input == nullptr) call.input = test.ignored;
+  if (call.output == nullptr) call.output = test.ignored;
   Expect(mpi.WhyNot(call).empty(), Describe(test) + ": " + mpi.WhyNot(call));
   const auto prepared = mpi.Prepare(call);
   for (int n = 0; n < 2; ++n) {
@@ -239,12 +242,26 @@ void RunCollective(MpiBaseline& mpi, Session& session, Collective collective) {
   for (int root = 0; root < roots; ++root) {
     for (const Counts& counts : CountsOf({collective, session.ranks(), root})) {
       for (const DataType type : types) {
-        RunTyped(mpi, session, {counts, type, false});
+        RunTyped(mpi, session, {counts, type, false, nullptr});
         const bool has_in_place = Layout(counts, type, Cut{}).FindInPlace(0).supported;
         if (has_in_place && collective != Collective::kReduceScatter) {
-          RunTyped(mpi, session, {counts, type, true});
+          RunTyped(mpi, session, {counts, type, true, nullptr});
         }
       }
+    }
+  }
+}
+
+// B17 of the public cases: whatever other ranks than the root pass for the root's buffer, a null
+// pointer or one that would end the program.
+void TestIgnoredArguments(MpiBaseline& mpi, Session& session) {
+  for (const Collective collective :
+       {Collective::kBroadcast, Collective::kReduce, Collective::kGather, Collective::kScatter}) {
+    for (int root = 0; root < session.ranks(); ++root) {
+      const Counts counts = EvenCounts({collective, session.ranks(), root}, 1000);
+      RunTyped(mpi, session, {counts, DataType::kFloat64, false, nullptr});
+      auto* const address = reinterpret_cast<std::byte*>(8);  // NOLINT(performance-no-int-to-ptr)
+      RunTyped(mpi, session, {counts, DataType::kFloat64, false, address});
     }
   }
 }
@@ -286,7 +303,15 @@ void TestRefusals(MpiBaseline& mpi, Session& session) {
   const bool above = ranks > 2;  // the last block starts behind all others
   Expect(mpi.WhyNot(gather).empty() == !above, mpi.WhyNot(gather));
   const std::uint64_t start = 2'147'483'647 + 2'000'000'000 * std::uint64_t(ranks - 2);
-  if (above) Expect(mpi.WhyNot(gather).starts_with(fmt::format("displacement {} is", start)), "");
+  if (above) {
+    Expect(mpi.WhyNot(gather).starts_with(
+               fmt::format("displacement {} of the block of rank {} is", start, ranks - 1)),
+           mpi.WhyNot(gather));
+  }
+  Call pairs = CallOf(Collective::kAllToAllV, ranks, 8);
+  pairs.counts.counts[ranks] = 3'000'000'000;  // from rank 1 to rank 0
+  Expect(mpi.WhyNot(pairs) == "count 3000000000 of rank 1 is above MPI's limit of 2147483647",
+         mpi.WhyNot(pairs));
 
   // Only one rank's block has elements: the others must refuse with it.
   Call scatter = CallOf(Collective::kReduceScatter, ranks, 0);
@@ -319,6 +344,7 @@ int Main(int argc, char** argv) {
     MpiBaseline mpi(session);
     TestLibrary(mpi);
     for (const Collective collective : kAllCollectives) RunCollective(mpi, session, collective);
+    TestIgnoredArguments(mpi, session);
     TestRefusals(mpi, session);
   } catch (const std::exception& error) {
     fmt::print(stderr, "rank {}: {}\n", session.rank(), error.what());

@@ -298,17 +298,19 @@ TEST_F(RecordsTest, AppendRefusesOtherColumns) {
               HasSubstr("sweep.csv:1:1: expected the columns of this version"));
 }
 
-TEST_F(RecordsTest, FullDiskNamesPathAndCauseAndKeepsWhatWasWritten) {
+TEST_F(RecordsTest, FullDiskNamesPathAndCauseAndTakesTheRowBack) {
   LineFile full("/dev/full");
   EXPECT_THAT(Thrown<EnvironmentError>([&] { full.Append("a\n"); }),
               AllOf(StartsWith("/dev/full: "), HasSubstr("No space left on device")));
 
   RunFolder run = RunFolder::Create(folder_ / "run");
+  run.AppendSweep(FullRow(), {});
   fs::create_symlink("/dev/full", run.path() / "samples.csv");
   const std::vector<SampleRow> samples = {{.time_us = 1}};
   EXPECT_THAT(Thrown<EnvironmentError>([&] { run.AppendSweep(FullRow(), samples); }),
               AllOf(HasSubstr("samples.csv"), HasSubstr("No space left on device")));
   EXPECT_THAT(ReadSweep(run.path()), SizeIs(1));
+  EXPECT_EQ(run.sweep_rows(), 1);
   EXPECT_THROW(LineFile(folder_ / "none" / "a.csv"), EnvironmentError);
 }
 

@@ -142,7 +142,7 @@ std::int64_t RunFolder::AppendSweep(const SweepRow& row, std::span<const SampleR
 std::string RunFolder::Head() const {
   std::string head;
   for (const auto& [key, value] : header_) {
-    const std::string line = key + "=" + value;
+    const std::string line = fmt::format("{}={}", key, value);
     static_cast<void>(CsvText(line));  // throws for a line break
     head.append("# ").append(line).append("\n");
   }
@@ -152,7 +152,16 @@ std::string RunFolder::Head() const {
 void RunFolder::AppendTo(std::optional<LineFile>* file, const char* name,
                          const std::string& names_line, const std::string& lines) {
   if (!*file) file->emplace((path_ / name).string());
-  (*file)->Append((*file)->empty() ? Head() + names_line + lines : lines);
+  try {
+    (*file)->Append((*file)->empty() ? Head() + names_line + lines : lines);
+  } catch (...) {
+    if ((*file)->empty()) {  // without names it would be no table
+      file->reset();
+      std::error_code ignored;
+      fs::remove(path_ / name, ignored);
+    }
+    throw;
+  }
 }
 
 }  // namespace hockney

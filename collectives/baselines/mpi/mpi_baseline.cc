@@ -121,18 +121,22 @@ std::vector<Buffer> LongBuffers(Collective collective) {
 // reduce_scatter passes no displacements, but libraries sum its counts up in an int.
 std::string WhyTooLong(const Layout& layout) {
   const Counts& counts = layout.counts();
-  for (const std::uint64_t count : counts.counts) {
-    if (count > kMaxCount) {
-      return fmt::format("count {} is above MPI's limit of {}", count, kMaxCount);
-    }
+  const bool uneven = IsUneven(counts);
+  for (std::size_t i = 0; i < counts.counts.size(); ++i) {
+    if (counts.counts[i] <= kMaxCount) continue;
+    // all_to_all_v has a count for each pair, by the rank that gives.
+    const std::size_t pairs = counts.collective == Collective::kAllToAllV ? counts.ranks : 1;
+    const std::string who = uneven ? fmt::format(" of rank {}", i / pairs) : "";
+    return fmt::format("count {}{} is above MPI's limit of {}", counts.counts[i], who, kMaxCount);
   }
-  if (!IsUneven(counts)) return "";
+  if (!uneven) return "";
   for (const Buffer buffer : LongBuffers(counts.collective)) {
     for (int rank = 0; rank < counts.ranks; ++rank) {
       const std::uint64_t displacement =
           layout.Find(rank, buffer, counts.ranks - 1).offset / ElementBytes(layout.type());
       if (displacement > kMaxCount) {
-        return fmt::format("displacement {} is above MPI's limit of {}", displacement, kMaxCount);
+        return fmt::format("displacement {} of the block of rank {} is above MPI's limit of {}",
+                           displacement, counts.ranks - 1, kMaxCount);
       }
     }
   }
@@ -358,12 +362,11 @@ MpiBaseline::MpiBaseline(const Session& session) : session_(session) {
   }
   communicator_ =
       std::make_shared<Communicator>(*static_cast<const MPI_Comm*>(session.mpi_communicator()));
-  if (session.ranks() > 1) no_shared_memory_ = WhyNoMpiSharedMemory();
+  transport_ = ReadMpiTransport();
+  if (session.ranks() > 1) no_shared_memory_ = WhyNoMpiSharedMemory(transport_);
 }
 
 std::string MpiBaseline::Library() const { return MpiLibrary(); }
-std::string MpiBaseline::Module() const { return MpiModule(); }
-std::string MpiBaseline::SingleCopy() const { return MpiSingleCopy(); }
 
 std::string MpiBaseline::WhyNot(const Call& call) const {
   if (!no_shared_memory_.empty()) return no_shared_memory_;

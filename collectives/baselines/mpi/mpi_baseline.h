@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "collectives/baselines/mpi/mpi_library.h"
 #include "collectives/executors/executor.h"
 #include "topology/session.h"
 
@@ -18,11 +19,9 @@ class MpiBaseline {
 
   // Name and version, e.g. "Open MPI 4.1.4".
   std::string Library() const;
-  // What is known of what carries the messages, e.g. "pml=ob1 btl=self,tcp,vader coll=unknown", or
-  // "unknown"; see mpi_library.h.
-  std::string Module() const;
-  // How ranks of one host copy from each other, e.g. "cma"; empty where it is not known.
-  std::string SingleCopy() const;
+  // What is known of what carries the messages; see MpiTransport.
+  const std::string& Module() const { return transport_.module; }
+  const std::string& SingleCopy() const { return transport_.single_copy; }
 
   // Returns why MPI cannot run `call`, empty if it can. Every rank gets the same answer, except
   // that an in-place reduce_scatter shows only where this rank's block has elements; Prepare
@@ -40,6 +39,7 @@ class MpiBaseline {
 
   Session session_;  // a copy, so that MPI outlives the communicator
   std::shared_ptr<const Communicator> communicator_;
+  MpiTransport transport_;
   std::string no_shared_memory_;  // why; empty if all is well
 };
 

@@ -150,20 +150,23 @@ std::string ShortMpiVersion(std::string_view library_version) {
 
 std::string MpiLibrary() { return ShortMpiVersion(LibraryVersion()); }
 
-std::string MpiModule() {
+MpiTransport ReadMpiTransport() {
   const std::string version = LibraryVersion();
   const std::string_view device = FindField(version, "MPICH Device");
-  if (!device.empty()) return fmt::format("device={}", device);
-  const std::vector<std::string> categories = ToolsInterface().Categories();
+  if (!device.empty()) return {fmt::format("device={}", device), ""};
+  const ToolsInterface tools;
+  const std::vector<std::string> categories = tools.Categories();
   const std::vector<std::string> pml = OpenComponents(categories, "ompi_pml_");
-  if (pml.size() != 1) return "unknown";  // it opens all, then closes all but one
-  if (pml[0] != "ob1") return fmt::format("pml={} coll=unknown", pml[0]);  // no btl moves messages
+  if (pml.size() != 1) return {"unknown", ""};  // it opens all, then closes all but one
+  // Other layers than ob1 move no messages by a btl, even where one is left open.
+  if (pml[0] != "ob1") return {fmt::format("pml={} coll=unknown", pml[0]), ""};
   const std::vector<std::string> btl = OpenComponents(categories, "opal_btl_");
-  return fmt::format("pml=ob1 btl={} coll=unknown", fmt::join(btl, ","));
+  return {fmt::format("pml=ob1 btl={} coll=unknown", fmt::join(btl, ",")),
+          tools.EnumValue("btl_vader_single_copy_mechanism")};
 }
 
-std::string WhyNoMpiSharedMemory() {
-  const std::string module = MpiModule();
+std::string WhyNoMpiSharedMemory(const MpiTransport& transport) {
+  const std::string& module = transport.module;
   const bool has_it = module.find("vader") != std::string::npos ||
                       module.find("sm") != std::string::npos || !module.starts_with("pml=ob1");
   // mpirun --mca btl ... arrives in the environment.
@@ -176,12 +179,6 @@ std::string WhyNoMpiSharedMemory() {
   }
   return fmt::format("Open MPI could not make its shared memory{}; its messages would take {}",
                      found, module);
-}
-
-std::string MpiSingleCopy() {
-  // Other layers than ob1 may leave the transport open and not use it.
-  if (!MpiModule().starts_with("pml=ob1")) return "";
-  return ToolsInterface().EnumValue("btl_vader_single_copy_mechanism");
 }
 
 }  // namespace hockney

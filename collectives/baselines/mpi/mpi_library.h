@@ -13,19 +13,24 @@ std::string ShortMpiVersion(std::string_view library_version);
 // The same of the running library.
 std::string MpiLibrary();
 
-// Returns what carries messages. Open MPI closes the components it did not select, and their
-// variables leave the tools interface (MPI_T): "pml=ob1 btl=self,tcp,vader coll=unknown", where the
-// btls are those that are open. The collective modules stay open unused and are chosen per
-// communicator, which no interface shows. MPICH: "device=ch4:ucx"; what that device runs on is
-// chosen a connection, which no interface shows either. Otherwise "unknown".
-std::string MpiModule();
+// What carries messages.
+struct MpiTransport {
+  // Open MPI closes the components it did not select, and their variables leave the tools interface
+  // (MPI_T): "pml=ob1 btl=self,tcp,vader coll=unknown", where the btls are those that are open. The
+  // collective modules stay open unused and are chosen per communicator, which no interface shows.
+  // MPICH: "device=ch4:ucx"; what that
+  // device runs on is chosen a connection, which no interface shows either. Otherwise "unknown".
+  std::string module;
+  // How Open MPI's shared-memory transport copies between processes, e.g. "cma", as MPI_T says;
+  // empty where there is no such transport, and for MPICH, whose device does not tell.
+  std::string single_copy;
+};
 
-// Returns how Open MPI's shared-memory transport copies between processes, e.g. "cma", as MPI_T
-// says; empty where there is no such transport, and for MPICH, whose device does not tell.
-std::string MpiSingleCopy();
+// Open MPI loads its components anew for this, which takes a quarter of a second: ask once.
+MpiTransport ReadMpiTransport();
 
 // Returns why Open MPI's ranks of one host have no shared memory between them although nobody chose
 // so (its messages then take a network), empty if they have it or it is not known.
-std::string WhyNoMpiSharedMemory();
+std::string WhyNoMpiSharedMemory(const MpiTransport& transport);
 
 }  // namespace hockney
