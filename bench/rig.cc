@@ -1,7 +1,11 @@
 #include "bench/rig.h"
 
-#include <algorithm>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdio>
+
+#include "bench/probes.h"
 #include "bench/signals.h"
 #include "topology/check.h"
 
@@ -67,6 +71,14 @@ void Rig::CollectFactsOfRun() {
                          .rank_source = launch_.rank_source(),
                          .mpi_library = mpi_ ? mpi_->Library() : ""});
   const std::string single_copy = mpi_ ? mpi_->SingleCopy() : "";
+  if (mpi_) {
+    const std::string attach = ProbeCrossMemoryAttach(session_);
+    facts_["cross_memory_attach"] = attach;
+    // MPI libraries do not say that they were refused it, and go another way or fail.
+    if (session_.rank() == 0 && attach.starts_with("denied") && single_copy == "cma") {
+      fmt::print(stderr, "hockney: cross-memory attach is {}; MPI's rows go another way\n", attach);
+    }
+  }
   facts_["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
   facts_["oversubscribed"] = place_.oversubscribed;
   facts_["page_kib"] = domain_->page_kib();

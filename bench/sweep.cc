@@ -12,6 +12,7 @@
 #include "bench/rig.h"
 #include "bench/sweep_report.h"
 #include "topology/agree.h"
+#include "topology/check.h"
 
 namespace hockney {
 namespace {
@@ -36,6 +37,7 @@ class Sweep {
   void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const Cell& cell, const Competitor& competitor);
   ExitCode Close(bool finished);
+  void NoteFailure() noexcept;
   bool is_writer() const { return session_.rank() == 0; }
 
   Session& session_;
@@ -168,6 +170,15 @@ ExitCode Sweep::Close(bool finished) {
   return code;
 }
 
+// The disk may be too full even for this; the failure itself is what counts.
+void Sweep::NoteFailure() noexcept {
+  try {
+    if (folder_) WriteRun("failed", ExitCode::kEnvironment);
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 int Sweep::Run() {
   if (options_.dry_run) {
     if (is_writer()) PrintPlan(cells_, rig_.ArenaBytes(cells_), session_.ranks());
@@ -175,7 +186,13 @@ int Sweep::Run() {
   }
   rig_.SetUp(cells_);
   if (options_.keeps_folder) OpenFolder();
-  const int code = Measure();
+  int code = 0;
+  try {
+    code = Measure();
+  } catch (const EnvironmentError&) {  // a full disk
+    NoteFailure();
+    throw;
+  }
   session_.Barrier();  // nobody leaves before the folder is complete
   launch_.watchdog().SetLastWords({});
   return code;

@@ -281,7 +281,9 @@ void AddHow(CLI::App& app, Texts& texts) {
 std::unique_ptr<Reporter> MakeReporter(const Texts& texts, const SweepOptions& options,
                                        const Launch& launch) {
   constexpr std::string_view kFormats[] = {"text", "nccl-tests"};
-  if (ParseChoice("--format", texts.format, kFormats) == 0) return std::make_unique<TextReporter>();
+  if (ParseChoice("--format", texts.format, kFormats) == 0) {
+    return std::make_unique<TextReporter>(options);
+  }
   if (options.collectives.size() != 1) {
     FailOption("--format", texts.format, "one collective with this format");
   }

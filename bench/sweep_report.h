@@ -28,7 +28,7 @@ void PrintFastest(std::span<const SweepRow> rows);
 
 // Says what the table's short words mean, and what a reader should know about these rows: one rank
 // only, no warm-up.
-void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options = {});
+void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options);
 
 // Prints what a dry run would measure.
 void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks);

@@ -18,7 +18,7 @@ void TextReporter::EndCell(const Cell& /*cell*/) {
 
 ExitCode TextReporter::Finish(std::span<const SweepRow> rows) {
   PrintFastest(rows);
-  PrintLegend(rows);
+  PrintLegend(rows, options_);
   return ExitCode::kOk;
 }
 

@@ -4,18 +4,21 @@
 #include <vector>
 
 #include "bench/reporter.h"
+#include "bench/sweep_options.h"
 
 namespace hockney {
 
 // hockney's own table on stdout, cell by cell, and the fastest choice of each size in the end.
 class TextReporter : public Reporter {
  public:
+  explicit TextReporter(const SweepOptions& options) : options_(options) {}  // outlive this
   void Start(const nlohmann::ordered_json& facts) override;
   void Add(const Cell& cell, const Competitor& competitor) override;
   void EndCell(const Cell& cell) override;
   ExitCode Finish(std::span<const SweepRow> rows) override;
 
  private:
+  const SweepOptions& options_;
   std::vector<SweepRow> cell_rows_;
   bool with_head_ = true;
 };

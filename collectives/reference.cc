@@ -107,7 +107,7 @@ std::vector<Bytes> ReferenceMachine::Gather(int lane, const Step& step, const Lo
         }
       }
       sources.push_back(std::move(bytes));
-      scaled.push_back(source.buffer == Buffer::kInput ? 1 : 0);
+      scaled.push_back(source.buffer == Buffer::kInput && ranks() > 1 ? 1 : 0);
       return true;
     };
     if (source.place == Place::kSelf) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+
 namespace hockney {
 
 // Owns a file descriptor; -1 is none.
@@ -19,5 +21,10 @@ class FileDescriptor {
  private:
   int fd_ = -1;
 };
+
+// Throws EnvironmentError naming both numbers unless this process may open `more` files. For before
+// a number of files is opened: running out in the middle leaves some ranks with theirs and others
+// waiting.
+void RequireOpenFiles(std::uint64_t more);
 
 }  // namespace hockney

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -62,22 +61,6 @@ bool IsSameUser(const FileDescriptor& connection) {
   return peer.uid == geteuid();
 }
 
-// Running out in the middle would leave some ranks connected and others waiting. Twice the links,
-// because the others' memory comes as one more descriptor each.
-void RequireOpenFiles(int ranks) {
-  constexpr std::uint64_t kSpare = 16;
-  rlimit limit{};
-  HOCKNEY_CHECK(getrlimit(RLIMIT_NOFILE, &limit));
-  const FileDescriptor next(dup(STDERR_FILENO));  // the lowest free number: how many are open
-  const std::uint64_t open = next.valid() ? next.get() : limit.rlim_cur;
-  const std::uint64_t needed = open + 2 * static_cast<std::uint64_t>(ranks) + kSpare;
-  if (needed <= limit.rlim_cur) return;
-  throw EnvironmentError(
-      fmt::format("{} open files needed by a rank of {} on a host, {} allowed in this job (ulimit "
-                  "-n): raise the limit where the launcher starts the ranks",
-                  needed, ranks, limit.rlim_cur));
-}
-
 // Ranks connect to all ranks above them and are connected to by all below, all at once, so that no
 // order of arrival blocks.
 class Meeting {
@@ -85,7 +68,7 @@ class Meeting {
   explicit Meeting(Session& session) : session_(session), links_(session.ranks()) {
     std::string name;
     RunOnAllOrThrow(session, [&] {
-      RequireOpenFiles(session.ranks());
+      RequireOpenFiles(static_cast<std::uint64_t>(session.ranks()));
       listener_ = NewSocket();
       name = RandomName();
       const Address address(name);

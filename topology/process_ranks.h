@@ -22,8 +22,8 @@ struct ProcessOutcome {
 //
 // Returns the session in each new process, which goes on from here, and nothing in the caller once
 // they ended (`outcome` then says how). If one fails, the others have two seconds to end, which
-// their watchdogs need less of; those left then, stopped ones for example, are killed. Call it before any other thread exists. Throws
-// EnvironmentError if a process cannot be made.
+// their watchdogs need less of; those left then, stopped ones for example, are killed. Call it
+// before any other thread exists. Throws EnvironmentError if a process cannot be made.
 std::optional<Session> RunProcessRanks(int ranks, double timeout_seconds, ProcessOutcome* outcome);
 
 // The session of a process that has a stream socket to rank 0 (rank 0: to each other rank, in rank

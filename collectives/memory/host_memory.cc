@@ -13,6 +13,7 @@
 #include "collectives/memory/shared_segment.h"
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/file_descriptor.h"
 #include "topology/machine.h"
 #include "topology/session.h"
 
@@ -85,6 +86,11 @@ std::shared_ptr<HostMemory> HostMemory::Create(Session& session, std::size_t byt
   const std::vector<std::size_t> all_bytes = PlanSegments(session, bytes);
   OwnSegment own;
   double page_kib = 0;
+  RunOnAllOrThrow(session, [&] {
+    // Threads hold all ranks' files in one process; processes get the others' over links.
+    const auto ranks = static_cast<std::uint64_t>(session.ranks());
+    RequireOpenFiles(session.kind() == RankKind::kThreads ? ranks : 2 * ranks);
+  });
   RunOnAllOrThrow(session, [&] {
     own = MakeSegment(bytes);
     page_kib = MeasurePageKib(own.mapping->bytes().data());

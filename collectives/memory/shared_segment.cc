@@ -38,10 +38,15 @@ std::size_t RoundUp(std::size_t bytes, std::size_t unit) {
 [[noreturn]] void ThrowNoRoom(const char* call, std::size_t bytes) {
   const std::string reason = strerrordesc_np(errno);
   const MemoryLimit available = AvailableMemory();
+  rlimit addresses{};
+  const bool limited = getrlimit(RLIMIT_AS, &addresses) == 0 && addresses.rlim_cur != RLIM_INFINITY;
   throw EnvironmentError(fmt::format(
-      "{} bytes of shared memory needed, {} available ({}): {}: {}", bytes,
+      "{} bytes of shared memory needed, {} available ({}{}): {}: {}", bytes,
       available.bytes ? fmt::format("{} bytes", *available.bytes) : "an unknown number of bytes",
-      available.source, call, reason));
+      available.source,
+      limited ? fmt::format("; {} bytes of addresses a process, ulimit -v", addresses.rlim_cur)
+              : "",
+      call, reason));
 }
 
 // A limit on file length would end this process with SIGXFSZ instead of an error.

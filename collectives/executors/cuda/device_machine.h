@@ -111,7 +111,7 @@ __device__ typename E::Storage CombineElement(const DeviceOperands& operands, st
   A sum{};
   for (int s = 0; s < operands.source_count; ++s) {
     const Storage stored = reinterpret_cast<const Storage*>(operands.sources[s])[element];
-    const bool scales = kScales && operands.is_input[s];
+    const bool scales = kScales && ranks > 1 && operands.is_input[s];
     if (operands.source_count == 1 && !scales && !(kDivides && divide)) return stored;
     A value = E::Decode(stored);
     if constexpr (kScales) {

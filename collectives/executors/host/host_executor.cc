@@ -246,7 +246,9 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
   host.element_bytes = ElementBytes(call.type);
   host.memory_kernel = FindKernel(call.type, call.op, store);
   host.slot_kernel = FindKernel(call.type, call.op, StorePolicy::kCached);
-  host.scales = Reduces(call.shape.collective) && call.op == ReduceOp::kAvg && IsFloat(call.type);
+  // The average of one rank is its input, bit for bit.
+  host.scales = Reduces(call.shape.collective) && call.op == ReduceOp::kAvg && IsFloat(call.type) &&
+                domain_.ranks() > 1;
   if (prepared->program().uses_scratch) {
     host.scratch_room.resize(prepared->layout().BufferBytes(rank, Buffer::kScratch));
     host.scratch = host.scratch_room.data();
