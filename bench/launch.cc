@@ -160,9 +160,15 @@ int Launch::RunLocalProcesses(const RankOptions& options,
                               const std::function<int(Session&)>& body) {
   CheckExpected(options, *options.local_processes);
   ProcessOutcome outcome;
-  auto session = RunProcessRanks(*options.local_processes, options.timeout_seconds, &outcome);
+  std::optional<Session> session;
+  try {
+    session = RunProcessRanks(*options.local_processes, options.timeout_seconds, &outcome);
+  } catch (...) {
+    process_rank_ = outcome.rank;
+    throw;
+  }
   if (session) {
-    process_rank_ = session->rank();
+    process_rank_ = outcome.rank;
     return RunRankProcess(*session, options, body);
   }
   // Survivors have said it already.

@@ -100,6 +100,7 @@ std::vector<int> PinOrder(const std::vector<int>& cpus,
   for (std::size_t i = 0; i < cpus.size(); ++i) order.emplace_back(turn(i), cpus[i]);
   std::sort(order.begin(), order.end());
   std::vector<int> result;
+  result.reserve(order.size());
   for (const auto& [unused, cpu] : order) result.push_back(cpu);
   return result;
 }
@@ -120,6 +121,7 @@ PinResult PinRank(int local_rank, int local_ranks) {
     return result;
   }
   std::vector<std::vector<int>> siblings;
+  siblings.reserve(allowed.size());
   for (const int cpu : allowed) siblings.push_back(SiblingsOf(cpu));
   const int cpu = PinOrder(allowed, siblings)[local_rank];
   BindThread({cpu});

@@ -150,6 +150,7 @@ void EndWithParent(pid_t parent) {
 }  // namespace
 
 std::optional<Session> RunProcessRanks(int ranks, double timeout_seconds, ProcessOutcome* outcome) {
+  RequireOpenFiles(2 * static_cast<std::uint64_t>(ranks));
   std::fflush(nullptr);  // or every process would write what is buffered now
   std::vector<Child> children;
   {
@@ -160,6 +161,7 @@ std::optional<Session> RunProcessRanks(int ranks, double timeout_seconds, Proces
       const pid_t pid = fork();
       if (pid == 0) {
         signals.reset();
+        outcome->rank = rank;
         EndWithParent(parent);
         return MakeProcessSession(TakeOwn(std::move(star), rank), rank, timeout_seconds);
       }

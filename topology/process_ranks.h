@@ -12,7 +12,8 @@ namespace hockney {
 
 // How the ranks of RunProcessRanks ended.
 struct ProcessOutcome {
-  int exit_code = 0;      // 0, else that of the first rank that failed by itself, else 4
+  std::optional<int> rank = {};  // of the calling process, if it is one of them
+  int exit_code = 0;             // 0, else that of the first rank that failed by itself, else 4
   std::string cause;      // not empty if a signal ended a rank: "rank 3 (pid 7) was ended by ..."
   bool all_lost = false;  // no rank was left to say what happened
 };
@@ -23,7 +24,8 @@ struct ProcessOutcome {
 // Returns the session in each new process, which goes on from here, and nothing in the caller once
 // they ended (`outcome` then says how). If one fails, the others have two seconds to end, which
 // their watchdogs need less of; those left then, stopped ones for example, are killed. Call it
-// before any other thread exists. Throws EnvironmentError if a process cannot be made.
+// before any other thread exists. Throws EnvironmentError if a process cannot be made or may not
+// open enough files; in a new process, as ConnectPeers does.
 std::optional<Session> RunProcessRanks(int ranks, double timeout_seconds, ProcessOutcome* outcome);
 
 // The session of a process that has a stream socket to rank 0 (rank 0: to each other rank, in rank

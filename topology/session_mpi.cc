@@ -92,6 +92,8 @@ class MpiGroup : public Session::Group {
     HOCKNEY_CHECK(MPI_Comm_rank(communicator_, &rank_));
     HOCKNEY_CHECK(MPI_Comm_size(communicator_, &ranks_));
   }
+  MpiGroup(const MpiGroup&) = delete;
+  MpiGroup& operator=(const MpiGroup&) = delete;
   ~MpiGroup() override {
     if (communicator_ != MPI_COMM_WORLD && world_->usable()) MPI_Comm_free(&communicator_);
   }

@@ -34,10 +34,12 @@ class RecordsTest : public ::testing::Test {
     fs::remove_all(folder_);
     fs::create_directories(folder_);
   }
+  RecordsTest(const RecordsTest&) = delete;
+  RecordsTest& operator=(const RecordsTest&) = delete;
   ~RecordsTest() override { fs::remove_all(folder_); }
 
   std::string Write(const std::string& name, const std::string& text) const {
-    const std::string path = folder_ / name;
+    std::string path = folder_ / name;
     std::ofstream(path, std::ios::binary) << text;
     return path;
   }

@@ -134,9 +134,10 @@ TEST(RatioOfMediansTest, LaunchesAreTheUnit) {
 
 TEST(RatioOfMediansTest, SameInputGivesSameInterval) {
   const std::vector<double> one = {1};
-  std::vector<std::vector<double>> a;
-  for (int i = 0; i < 9; ++i) a.push_back({1 + 0.01 * i});
+  std::vector<std::vector<double>> a(9);
+  for (int i = 0; i < 9; ++i) a[i] = {1 + 0.01 * i};
   std::vector<LaunchSamples> launches;
+  launches.reserve(a.size());
   for (const auto& samples : a) launches.push_back({samples, one});
   const Ratio first = RatioOfMedians(launches);
   const Ratio second = RatioOfMedians(launches);
