@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <link.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstring>
 
@@ -33,7 +34,7 @@ int ReadFirstObject(dl_phdr_info* info, std::size_t /*size*/, void* id) {
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     const auto& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_NOTE) continue;
-    const auto* notes = reinterpret_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
+    const auto* notes = std::bit_cast<const char*>(info->dlpi_addr + segment.p_vaddr);
     auto& text = *static_cast<std::string*>(id);
     if (text.empty()) text = FindBuildId(notes, segment.p_memsz);
   }

@@ -237,6 +237,23 @@ TEST(PublicCaseTest, B50ALowerLimitOfOneRankIsTold) {
   for (const int other : {0, 2}) EXPECT_NE(ranks.at(other).at("nofile_limit"), 60);
 }
 
+TEST(PublicCaseTest, B50TooFewOpenFilesEndWithExitThreeAndOneLine) {
+  const ScratchFolder folder;
+  for (const char* ranks : {" --local 64", " --local-processes 30"}) {
+    const Outcome run = RunShell("ulimit -n 64; $HOCKNEY " + Short(folder, "a", "8") + ranks);
+    EXPECT_EQ(run.exit_code, 3) << ranks;
+    EXPECT_THAT(run.err, AllOf(::testing::MatchesRegex("[^\n]+\n"), HasSubstr("64 allowed"),
+                               HasSubstr("ulimit -n")))
+        << ranks;
+  }
+  if (!testing::HasMpirun()) return;
+  // Only the ranks: the launcher itself needs more files.
+  const Outcome run = RunShell(MpirunWords(12) + "sh -c 'ulimit -n 40; exec $HOCKNEY " +
+                               Short(folder, "b", "8") + "'");
+  EXPECT_NE(run.exit_code, 0);
+  EXPECT_THAT(run.err, HasSubstr("40 allowed"));
+}
+
 TEST(PublicCaseTest, B50ASmallStackIsEnough) {
   const ScratchFolder folder;
   const Outcome threads =
