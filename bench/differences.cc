@@ -36,6 +36,7 @@ std::map<std::string, std::vector<double>> GroupMedians(std::span<const SweepRow
 // until the first that is too large.
 void Claim(std::vector<Difference>& differences, double level) {
   std::vector<Difference*> order;
+  order.reserve(differences.size());
   for (Difference& difference : differences) order.push_back(&difference);
   std::sort(order.begin(), order.end(),
             [](const Difference* a, const Difference* b) { return a->p_value < b->p_value; });
