@@ -65,7 +65,7 @@ int Main(int argc, char** argv) {
   std::vector<std::string> notes;
   std::vector<BarResult> results = JudgeHostBars(ReadAll(runs), least_launches, &notes);
   if (verifier > 0) results.push_back(JudgeVerifier(verifier));
-  fmt::print("| what | judged row | value | 95 % interval | bar | launches | verdict |\n");
+  fmt::print("| what | judged row | value | interval | bar | launches | verdict |\n");
   fmt::print("|---|---|---|---|---|---|---|\n");
   std::size_t met = 0;
   for (const BarResult& result : results) {

@@ -70,7 +70,7 @@ CellRunner::CellRunner(const SweepContext& context, const Cell& cell, Emit emit)
       choosing_(options_.chooses_one) {}
 
 // The labels of the competitors end with them.
-CellRunner::~CellRunner() { context_.watchdog->SetActivity(""); }
+CellRunner::~CellRunner() { context_.watchdog->SetActivity("the step to the next size"); }
 
 void CellRunner::PlaceBuffers() {
   const Layout layout = LayoutOf(cell_);

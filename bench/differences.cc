@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <stdexcept>
 
 #include "bench/sweep_report.h"
 #include "tuner/rank_sum.h"
@@ -17,7 +18,7 @@ std::string DescribeRow(const SweepRow& row) {
   if (row.dtype) text += fmt::format(" {}", Name(*row.dtype));
   if (row.op) text += fmt::format(" {}", Name(*row.op));
   if (row.root) text += fmt::format(" root {}", *row.root);
-  text += fmt::format(" {} {} {} ranks", row.mode, row.buffers, row.ranks);
+  text += fmt::format(" {} {} {} ranks {}", row.mode, row.buffers, row.ranks, row.transport);
   if (row.in_place.value_or(false)) text += " in place";
   return text;
 }
@@ -30,6 +31,14 @@ std::map<std::string, std::vector<double>> GroupMedians(std::span<const SweepRow
     if (timed) groups[DescribeRow(row)].push_back(*row.time_us_median);
   }
   return groups;
+}
+
+void RequireLaunches(const std::string& what, std::size_t launches) {
+  if (launches >= kLeastComparedLaunches) return;
+  throw std::invalid_argument(
+      fmt::format("{}: launches in one of the runs: {}, expected at least {} (hockney sweep "
+                  "--launches)",
+                  what, launches, kLeastComparedLaunches));
 }
 
 // Holm: the smallest p-value is held against level / n, the next against level / (n - 1), and so on
@@ -48,22 +57,31 @@ void Claim(std::vector<Difference>& differences, double level) {
 
 }  // namespace
 
-std::vector<Difference> FindDifferences(std::span<const SweepRow> a, std::span<const SweepRow> b,
-                                        double level) {
+Comparison FindDifferences(std::span<const SweepRow> a, std::span<const SweepRow> b, double level) {
   const auto groups_a = GroupMedians(a);
   const auto groups_b = GroupMedians(b);
-  std::vector<Difference> differences;
+  Comparison comparison;
+  for (const auto& [what, times_b] : groups_b) {
+    if (!groups_a.contains(what)) comparison.only_b.push_back(what);
+  }
   for (const auto& [what, times_a] : groups_a) {
     const auto other = groups_b.find(what);
-    if (other == groups_b.end()) continue;
-    differences.push_back({.what = what,
-                           .ratio = RatioOfGroups(times_a, other->second, level),
-                           .p_value = RankSumPValue(times_a, other->second),
-                           .launches_a = times_a.size(),
-                           .launches_b = other->second.size()});
+    if (other == groups_b.end()) {
+      comparison.only_a.push_back(what);
+      continue;
+    }
+    RequireLaunches(what, std::min(times_a.size(), other->second.size()));
+    comparison.differences.push_back({.what = what,
+                                      .ratio = RatioOfGroups(times_a, other->second, level),
+                                      .p_value = RankSumPValue(times_a, other->second),
+                                      .launches_a = times_a.size(),
+                                      .launches_b = other->second.size()});
   }
-  Claim(differences, level);
-  return differences;
+  if (comparison.differences.empty()) {
+    throw std::invalid_argument("the runs have no row in common: they ran something else");
+  }
+  Claim(comparison.differences, level);
+  return comparison;
 }
 
 }  // namespace hockney

@@ -20,11 +20,22 @@ struct Difference {
   std::size_t launches_b = 0;
 };
 
+// What two runs have in common, and what only one of them has.
+struct Comparison {
+  std::vector<Difference> differences = {};
+  std::vector<std::string> only_a = {};  // rows
+  std::vector<std::string> only_b = {};
+};
+
+// Launches a run needs for a difference to be claimed or denied.
+inline constexpr std::size_t kLeastComparedLaunches = 5;
+
 // Compares two runs row by row. A difference is claimed where the rank-sum test on the launches'
 // medians rejects equality at `level` for the whole family of rows (Holm's steps): runs of one
 // program are called unlike at any row with that probability at most, however many rows there are.
-// Rows of one run only, and rows without a time, are left out.
-std::vector<Difference> FindDifferences(std::span<const SweepRow> a, std::span<const SweepRow> b,
-                                        double level = 0.05);
+// Rows without a time are left out. Throws std::invalid_argument if the runs have no row in common
+// or one with fewer than kLeastComparedLaunches launches.
+Comparison FindDifferences(std::span<const SweepRow> a, std::span<const SweepRow> b,
+                           double level = 0.05);
 
 }  // namespace hockney

@@ -14,7 +14,8 @@ namespace hockney {
 namespace {
 
 int Main(const std::string& a, const std::string& b) {
-  const auto differences = FindDifferences(ReadSweep(a), ReadSweep(b));
+  const Comparison comparison = FindDifferences(ReadSweep(a), ReadSweep(b));
+  const auto& differences = comparison.differences;
   std::vector<std::vector<std::string>> table = {
       {"row", "b over a", "95 % interval", "p", "launches", "claimed"}};
   for (const Difference& d : differences) {
@@ -26,6 +27,8 @@ int Main(const std::string& a, const std::string& b) {
   fmt::print("{}", FormatTable(table));
   const auto claimed = std::count_if(differences.begin(), differences.end(),
                                      [](const Difference& d) { return d.claimed; });
+  for (const std::string& row : comparison.only_a) fmt::print("only in {}: {}\n", a, row);
+  for (const std::string& row : comparison.only_b) fmt::print("only in {}: {}\n", b, row);
   fmt::print("{} of {} rows differ\n", claimed, differences.size());
   return ToInt(claimed > 0 ? ExitCode::kRegression : ExitCode::kOk);
 }
@@ -39,6 +42,7 @@ int main(int argc, char** argv) {
     std::fputs(
         "usage: hockney_differences A B\n"
         "Compares two run folders, row by row, by the medians of their launches (5 or more each).\n"
+        "Rows that only one of them has are listed.\n"
         "Exits 0 if no difference can be claimed at 5 % for all rows together, 6 if one can.\n",
         stderr);
     return hockney::ToInt(ExitCode::kUsage);

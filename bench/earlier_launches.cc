@@ -17,6 +17,12 @@ constexpr const char* kSame[] = {"/versions/build_id", "/versions/mpi", "/rank_c
 
 }  // namespace
 
+std::uint64_t CountLaunches(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "run.json");
+  const Json run = Json::parse(file, nullptr, false);
+  return run.is_object() ? run.value("launches", Json::array()).size() : 0;
+}
+
 Json EarlierLaunches(const std::filesystem::path& folder, const Json& facts) {
   std::ifstream file(folder / "run.json");
   if (!file) return Json::array();

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 
@@ -10,5 +11,8 @@ namespace hockney {
 // another build, MPI, number or kind of ranks, or processor.
 nlohmann::ordered_json EarlierLaunches(const std::filesystem::path& folder,
                                        const nlohmann::ordered_json& facts);
+
+// The number of launches that the run.json in `folder` lists; 0 without one.
+std::uint64_t CountLaunches(const std::filesystem::path& folder);
 
 }  // namespace hockney

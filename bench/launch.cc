@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -111,6 +112,8 @@ int Launch::rank() const { return process_rank_.value_or(LauncherRank().value_or
 
 int Launch::RunRanks(const RankOptions& options, const std::function<int(Session&)>& body) {
   const InterruptGuard guard;
+  // A reader that goes away must not end a rank without a word.
+  std::signal(SIGPIPE, SIG_IGN);
   const int launched = LaunchedProcesses();
   if (options.local && options.local_processes) {
     FailOption("--local", std::to_string(*options.local), "either --local or --local-processes");
@@ -178,7 +181,7 @@ int Launch::RunLocalProcesses(const RankOptions& options,
 
 int Launch::RunLaunched(const RankOptions& options, const std::function<int(Session&)>& body) {
   mpi_started_ = true;
-  Session session = Session::StartMpi(&argc_, &argv_, options.timeout_seconds);
+  Session session = StartLaunchedSession(options);
   process_rank_ = session.rank();
   const int launched = LaunchedProcesses();
   if (session.ranks() == 1 && launched > 1) {
@@ -193,6 +196,15 @@ int Launch::RunLaunched(const RankOptions& options, const std::function<int(Sess
   }
   CheckExpected(options, session.ranks());
   return RunRankProcess(session, options, body);
+}
+
+// MPI's start has no deadline of its own and waits for every process that was launched.
+Session Launch::StartLaunchedSession(const RankOptions& options) {
+  Watchdog watchdog({.timeout_seconds = options.timeout_seconds, .rank = rank()});
+  watchdog.Arm("the start of MPI: a process that was launched did not come");
+  Session session = Session::StartMpi(&argc_, &argv_, options.timeout_seconds);
+  watchdog.Disarm();
+  return session;
 }
 
 int Launch::RunRankProcess(Session& session, const RankOptions& options,

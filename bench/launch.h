@@ -71,6 +71,7 @@ class Launch {
   int RunThreads(int ranks, const RankOptions& options, const std::function<int(Session&)>& body);
   int RunLocalProcesses(const RankOptions& options, const std::function<int(Session&)>& body);
   int RunLaunched(const RankOptions& options, const std::function<int(Session&)>& body);
+  Session StartLaunchedSession(const RankOptions& options);
   int RunRankProcess(Session& session, const RankOptions& options,
                      const std::function<int(Session&)>& body);
   void WatchPeers(Session& session, const RankOptions& options);

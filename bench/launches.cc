@@ -14,6 +14,7 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <thread>
 
 #include "bench/exit_codes.h"
@@ -37,13 +38,20 @@ pid_t Spawn(std::vector<std::string> words) {
   return pid;
 }
 
-// Returns the status of waitpid. A terminal sends SIGINT to the launch itself.
+// Returns the status of waitpid. A terminal sends SIGINT to the launch itself; one that still runs
+// after a while has not got it.
 int WaitFor(pid_t pid) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{1500};
+  std::optional<Clock::time_point> signalled;
   bool passed_on = false;
   int status = 0;
   while (waitpid(pid, &status, WNOHANG) == 0) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    if (InterruptGuard::Signal() != SIGTERM || passed_on) continue;
+    const int signal = InterruptGuard::Signal();
+    if (signal == 0 || passed_on) continue;
+    if (!signalled) signalled = Clock::now();
+    if (signal == SIGINT && Clock::now() - *signalled < kPatience) continue;
     passed_on = true;
     kill(pid, SIGTERM);
   }
@@ -59,7 +67,10 @@ int ExitCodeOf(int status, const std::filesystem::path& folder) {
                        ? run["exit_code"].get<int>()
                        : 0;
   if (code != 0) return code;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : ToInt(ExitCode::kTimeout);
+  if (!WIFEXITED(status)) return ToInt(ExitCode::kTimeout);
+  // Other codes than ours come from the launcher: it could not start the ranks, for example.
+  const int own = WEXITSTATUS(status);
+  return own <= ToInt(ExitCode::kInterrupted) ? own : ToInt(ExitCode::kEnvironment);
 }
 
 std::vector<std::string> LaunchWords(const LaunchesOptions& options,
@@ -106,9 +117,10 @@ int RunLaunches(const LaunchesOptions& options, const std::vector<std::string>& 
     int code = ExitCodeOf(status, options.out);
     if (code == 0 && InterruptGuard::Signal() != 0) code = ToInt(ExitCode::kInterrupted);
     if (code == 0) continue;
-    fmt::print(stderr,
-               "hockney: launch {} of {} ended with exit code {}; what was measured is in {}\n",
-               launch + 1, options.count, code, options.out.string());
+    const bool kept = std::filesystem::exists(options.out / "sweep.csv");
+    fmt::print(stderr, "hockney: launch {} of {} ended with exit code {}{}\n", launch + 1,
+               options.count, code,
+               kept ? "; what was measured is in " + options.out.string() : "");
     return code;
   }
   return 0;

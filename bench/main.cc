@@ -25,6 +25,7 @@
 #include "bench/nccl_tests/exit_code.h"
 #include "bench/nccl_tests/names.h"
 #include "bench/options.h"
+#include "bench/signals.h"
 #include "topology/check.h"
 #include "tuner/records.h"
 
@@ -167,9 +168,11 @@ void Parse(CLI::App& program, const Launch& launch) {
 
 // A full disk or a closed pipe shows only when the buffer is written.
 void FlushOutput() {
-  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-    throw EnvironmentError(fmt::format("standard output: {}", strerrordesc_np(errno)));
-  }
+  errno = 0;
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return;
+  // A write that failed earlier has left no cause.
+  throw EnvironmentError(fmt::format("standard output: {}",
+                                     errno != 0 ? strerrordesc_np(errno) : "cannot be written"));
 }
 
 int RunChosen(CLI::App& program, Launch& launch) {
@@ -230,7 +233,9 @@ int Main(int argc, char** argv) {
   if (end.failure) {
     Print(launch, linked ? std::string(BaseName(name)) : NameOf(program), std::move(*end.failure));
   }
-  if (linked) end.code = NcclTestsExitCode(static_cast<ExitCode>(end.code), bad_sizes);
+  if (linked)
+    end.code =
+        NcclTestsExitCode(static_cast<ExitCode>(end.code), bad_sizes, InterruptGuard::Signal());
   std::fflush(stderr);
   if (launch.mpi_started()) _exit(end.code);
   return end.code;

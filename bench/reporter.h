@@ -20,9 +20,9 @@ class Reporter {
   virtual void Start(const nlohmann::ordered_json& facts) = 0;
   virtual void Add(const Cell& cell, const Competitor& competitor) = 0;
   virtual void EndCell(const Cell& cell) = 0;
-  // `rows`: all of this launch. Returns kOk, or what the format finds wrong beside the rows'
-  // status.
-  virtual ExitCode Finish(std::span<const SweepRow> rows) = 0;
+  // `rows`: all of this launch; `finished`: no signal cut it short. Returns kOk, or what the format
+  // finds wrong beside the rows' status.
+  virtual ExitCode Finish(std::span<const SweepRow> rows, bool finished) = 0;
 };
 
 }  // namespace hockney

@@ -8,6 +8,7 @@
 
 #include "bench/build.h"
 #include "bench/facts.h"
+#include "bench/nccl_tests/names.h"
 #include "bench/options.h"
 #include "topology/check.h"
 
@@ -45,7 +46,10 @@ std::string Difference(const std::vector<std::string>& odd, const std::vector<st
 void RequireSameProgram(Session& session, const std::vector<std::string>& arguments,
                         const std::string& problem) {
   const Build build = ReadBuild();
-  const std::vector<std::string> options(arguments.begin() + 1, arguments.end());
+  std::vector<std::string> options = arguments;
+  // A program may lie elsewhere on another host; what counts is which one its name makes it.
+  const auto linked = CollectiveOfProgram(arguments[0]);
+  options[0] = linked ? fmt::format("{} by its program's name", Name(*linked)) : "hockney";
   const std::vector<Json> all =
       GatherJson(session, {{"build", build.version + " " + build.type + " " + build.id},
                            {"options", options},

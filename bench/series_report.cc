@@ -16,6 +16,7 @@ constexpr std::size_t kLeastLaunches = 5;
 
 std::string FormatFactor(const Figure& figure) {
   if (figure.launches == 0) return "-";
+  if (!figure.interval.confident) return fmt::format("{:.2f}x", figure.value);
   return fmt::format("{:.2f}x ({:.2f}..{:.2f})", figure.value, figure.interval.low,
                      figure.interval.high);
 }
@@ -24,7 +25,7 @@ std::string FormatFactor(const Figure& figure) {
 
 std::string SeriesReport(std::span<const SweepRow> rows) {
   std::vector<std::vector<std::string>> table = {
-      {"collective", "size", "place", "choice", "time_us", "vs mpi (95 % interval)", "launches"}};
+      {"collective", "size", "place", "choice", "time_us", "vs mpi (interval)", "launches"}};
   std::size_t fewest = 0;
   for (const auto& [key, cell] : GroupCells(rows)) {
     const auto& [collective, ranks, oversubscribed, in_place, size] = key;
@@ -41,10 +42,13 @@ std::string SeriesReport(std::span<const SweepRow> rows) {
     return "\nno claim over launches: expected two or more, isolated, with refreshed buffers\n";
   }
   std::string text =
-      "\nover launches: choice made on launches 1, 3, 5, ..., figures from the others\n" +
+      "\nover launches: choice made on launches 1, 3, 5, ..., figures from the others; intervals "
+      "by "
+      "bootstrap over launches (of 5 they are smallest to largest and hold the median with 94 "
+      "%)\n" +
       FormatTable(table);
   if (fewest < kLeastLaunches) {
-    text += fmt::format("{} launches to report, no claim: at least {} needed, --launches {}\n",
+    text += fmt::format("launches to report: {}, no claim; at least {} needed, --launches {}\n",
                         fewest, kLeastLaunches, 2 * kLeastLaunches);
   }
   return text;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "bench/cells.h"
@@ -13,6 +15,7 @@
 #include "bench/sweep_report.h"
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "tuner/bandwidth.h"
 
 namespace hockney {
 namespace {
@@ -26,6 +29,9 @@ class Sweep {
         reporter_(reporter),
         rig_(session, options, launch),
         cells_(MakeCells(options, session.ranks())) {}
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+  ~Sweep() { launch_.watchdog().SetActivity("the end"); }  // its labels end with it
   int Run();
 
  private:
@@ -49,6 +55,7 @@ class Sweep {
   nlohmann::ordered_json earlier_launches_ = nlohmann::ordered_json::array();
   std::optional<RunFolder> folder_;
   std::vector<SweepRow> rows_;
+  std::string cell_label_;
   std::int64_t launch_number_ = 0;  // in the run folder
 };
 
@@ -127,10 +134,19 @@ bool Sweep::RunCell(const Cell& cell) {
     none.row = SkippedRow(cell, "the collective has no in-place form");
     if (is_writer()) Emit(cell, none);
   } else {
+    // Nothing points to the text of the cell before any more.
+    cell_label_ = fmt::format("{} of {} bytes, before it is timed", Name(cell.collective),
+                              SizeBytes(cell.collective, cell.count, cell.type, cell.ranks));
+    launch_.watchdog().SetActivity(cell_label_.c_str());
     CellRunner runner(rig_.context(), cell, [&](const Competitor& c) { Emit(cell, c); });
     go_on = runner.Run();
   }
-  if (is_writer()) reporter_.EndCell(cell);
+  if (is_writer()) {
+    reporter_.EndCell(cell);
+    if (std::ferror(stdout) != 0) {  // a reader that has gone, a full disk
+      throw EnvironmentError(fmt::format("standard output: {}", strerrordesc_np(errno)));
+    }
+  }
   return go_on;
 }
 
@@ -151,7 +167,8 @@ bool Sweep::RunCells() {
 
 int Sweep::Measure() {
   if (is_writer()) reporter_.Start(rig_.facts());
-  const bool finished = RunCells();
+  // A run without end is over when it is stopped.
+  const bool finished = RunCells() || options_.cycles == 0;
   return is_writer() ? ToInt(Close(finished)) : ToInt(ExitCode::kOk);
 }
 
@@ -160,10 +177,13 @@ ExitCode Sweep::Close(bool finished) {
   if (code == ExitCode::kOk && !finished) code = ExitCode::kInterrupted;
   if (code == ExitCode::kOk && !AnyMeasured(rows_)) {
     code = ExitCode::kEnvironment;
-    fmt::print(stderr, "hockney sweep: nothing could be measured: {}\n",
+    fmt::print(stderr, "{}: nothing could be measured: {}\n", options_.program,
                rows_.empty() ? "no row fits what was asked for" : rows_.back().reason);
   }
-  const ExitCode found = reporter_.Finish(rows_);
+  if (!finished) {
+    fmt::print(stderr, "{}: interrupted; what was finished is kept\n", options_.program);
+  }
+  const ExitCode found = reporter_.Finish(rows_, finished);
   if (code == ExitCode::kOk) code = found;
   WriteRun(finished ? "finished" : "interrupted", code);
   if (folder_) fmt::print("\nrun folder: {}\n", folder_->path().string());
@@ -184,12 +204,15 @@ int Sweep::Run() {
     if (is_writer()) PrintPlan(cells_, rig_.ArenaBytes(cells_), session_.ranks());
     return ToInt(ExitCode::kOk);
   }
+  launch_.watchdog().SetActivity("the set-up");
   rig_.SetUp(cells_);
   if (options_.keeps_folder) OpenFolder();
   int code = 0;
   try {
     code = Measure();
-  } catch (const EnvironmentError&) {  // a full disk
+  } catch (const TimeoutError&) {
+    throw;                           // the last words say it
+  } catch (const std::exception&) {  // a full disk, a closed pipe
     NoteFailure();
     throw;
   }

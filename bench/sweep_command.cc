@@ -9,6 +9,7 @@
 #include <string>
 
 #include "bench/commands.h"
+#include "bench/earlier_launches.h"
 #include "bench/launch.h"
 #include "bench/launches.h"
 #include "bench/nccl_tests/reporter.h"
@@ -183,7 +184,26 @@ void CheckAlgorithms(const SweepOptions& options) {
   }
 }
 
-SweepOptions Read(const Texts& texts) {
+bool AnyOf(const SweepOptions& options, bool (*has)(Collective)) {
+  return std::any_of(options.collectives.begin(), options.collectives.end(), has);
+}
+
+// Throws UsageError for an option that would change nothing.
+void CheckUse(const CLI::App& app, const Texts& texts, const SweepOptions& options) {
+  for (const char* size : {"--minbytes", "--maxbytes", "--stepfactor", "--stepbytes"}) {
+    if (options.count && app.count(size) > 0) {
+      FailOption("--count", texts.count, std::string("no ") + size + " beside it");
+    }
+  }
+  if (app.count("--op") > 0 && !AnyOf(options, [](Collective c) { return Reduces(c); })) {
+    FailOption("--op (-o)", texts.ops, "a collective that reduces among those measured");
+  }
+  if (app.count("--root") > 0 && !AnyOf(options, [](Collective c) { return HasRoot(c); })) {
+    FailOption("--root (-r)", texts.root, "a collective with a root among those measured");
+  }
+}
+
+SweepOptions Read(const CLI::App& app, const Texts& texts) {
   SweepOptions options;
   for (const std::string& text : texts.collectives) {
     for (const Collective c : ParseCollectives("collective", text)) {
@@ -209,6 +229,7 @@ SweepOptions Read(const Texts& texts) {
   if (place == 1) options.placements = {Placement::kInPlace};
   if (place == 2) options.placements = {Placement::kApart, Placement::kInPlace};
   CheckAlgorithms(options);
+  CheckUse(app, texts, options);
   options.timeout_seconds = texts.ranks.timeout_seconds;
   return options;
 }
@@ -309,6 +330,7 @@ int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& lau
                "no launcher around it: it starts launches itself, as --launcher \"mpirun -n 2\" "
                "says");
   }
+  if (options.dry_run) FailOption("--launches", texts.launches, "no --dry-run beside it");
   LaunchesOptions series{.count = static_cast<int>(count),
                          .launcher = texts.launcher,
                          .out = options.out,
@@ -317,6 +339,7 @@ int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& lau
   if (!options.append && std::filesystem::exists(series.out)) {
     FailOption("--out", options.out, "a new folder, or --append to add the launches to it");
   }
+  series.seed += CountLaunches(series.out);  // no order twice in a folder
   const int code = RunLaunches(series, launch.arguments());
   if (code == 0) {
     fmt::print("{}\nrun folder: {}\n", SeriesReport(ReadSweep(series.out)), series.out.string());
@@ -331,8 +354,8 @@ Runner AddSweep(CLI::App& program) {
   AddWhat(*app, *texts);
   AddHow(*app, *texts);
   app->footer("Example: mpirun -n 2 hockney sweep all_reduce -b 8 -e 64M -f 4 --row-budget 100ms");
-  return [texts](Launch& launch) {
-    const SweepOptions options = Read(*texts);
+  return [texts, app](Launch& launch) {
+    const SweepOptions options = Read(*app, *texts);
     if (!texts->launches.empty()) return RunSeries(*texts, options, launch);
     if (!texts->launcher.empty()) {
       FailOption("--launcher", texts->launcher, "--launches K beside it");

@@ -55,6 +55,7 @@ struct SweepOptions {
   bool append = false;  // add this launch to an existing folder
   bool dry_run = false;
   std::string progress = "auto";
+  std::string program = "hockney sweep";  // as messages name it
 };
 
 }  // namespace hockney

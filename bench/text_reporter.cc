@@ -16,7 +16,7 @@ void TextReporter::EndCell(const Cell& /*cell*/) {
   cell_rows_.clear();
 }
 
-ExitCode TextReporter::Finish(std::span<const SweepRow> rows) {
+ExitCode TextReporter::Finish(std::span<const SweepRow> rows, bool /*finished*/) {
   PrintFastest(rows);
   PrintLegend(rows, options_);
   return ExitCode::kOk;

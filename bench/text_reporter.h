@@ -15,7 +15,7 @@ class TextReporter : public Reporter {
   void Start(const nlohmann::ordered_json& facts) override;
   void Add(const Cell& cell, const Competitor& competitor) override;
   void EndCell(const Cell& cell) override;
-  ExitCode Finish(std::span<const SweepRow> rows) override;
+  ExitCode Finish(std::span<const SweepRow> rows, bool finished) override;
 
  private:
   const SweepOptions& options_;

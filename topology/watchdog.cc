@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "topology/check.h"
+#include "topology/launcher.h"
 #include "topology/text_files.h"
 
 namespace hockney {
@@ -162,6 +163,7 @@ void Watchdog::LookAtPeers() {
 
 // One survivor says it: the lowest one.
 bool Watchdog::Speaks() const {
+  if (peers_.empty()) return options_.rank == 0 || IsFirstOfSiblings();
   for (int rank = 0; rank < options_.rank; ++rank) {
     const PeerState state = peers_[rank].state;
     if (state == PeerState::kAlive || state == PeerState::kFailed) return false;
@@ -205,9 +207,12 @@ void Watchdog::EndAfterTimeout(const std::string& what) {
   Ending ending;
   ending.waiting_for = what;
   ending.lost_rank = FindStoppedPeer();
-  ending.cause = ending.waiting_for;
-  if (*activity() != '\0') ending.cause += fmt::format(" ({})", activity());
-  if (ending.lost_rank) ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
+  // Before the ranks are connected only their parent is common to them.
+  const bool speaks = !peers_.empty() || options_.rank == 0 || IsFirstOfSiblings();
+  if (speaks) ending.cause = ending.waiting_for;
+  if (speaks && *activity() != '\0') ending.cause += fmt::format(" ({})", activity());
+  if (speaks && ending.lost_rank)
+    ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
   const std::lock_guard lock(mutex_);
   End(ending);
 }

@@ -25,7 +25,7 @@ void ChooseAlgorithm(const NcclTestsOptions& asked, Collective collective, Sweep
 }
 
 SweepOptions MakeSweepOptions(const NcclTestsOptions& asked, Collective collective,
-                              double timeout_seconds) {
+                              double timeout_seconds, std::string program) {
   SweepOptions options;
   options.collectives = {collective};
   options.sizes = asked.sizes;
@@ -56,6 +56,7 @@ SweepOptions MakeSweepOptions(const NcclTestsOptions& asked, Collective collecti
   options.out = asked.out;
   options.keeps_folder = !asked.out.empty();
   options.progress = "never";
+  options.program = std::move(program);
   return options;
 }
 
@@ -64,6 +65,10 @@ RankOptions MakeRankOptions(const NcclTestsOptions& asked) {
   const int threads = RankThreads(asked);
   const bool launched = UnderLauncher();
   if (asked.local_processes) {
+    if (threads > 1) {
+      FailOption("--local-processes", std::to_string(*asked.local_processes),
+                 "--nthreads (-t) and --ngpus (-g) of 1 beside it");
+    }
     ranks.local_processes = asked.local_processes;
   } else if (threads > 1 || !launched) {
     if (launched && LauncherWorldSize().value_or(1) > 1) {
@@ -88,7 +93,7 @@ int RunNcclTests(Launch& launch, Collective collective) {
     return ToInt(ExitCode::kOk);
   }
   const RankOptions ranks = MakeRankOptions(asked);
-  const SweepOptions options = MakeSweepOptions(asked, collective, ranks.timeout_seconds);
+  const SweepOptions options = MakeSweepOptions(asked, collective, ranks.timeout_seconds, program);
   NcclTestsReporter reporter({.program = program, .collective = collective, .options = asked},
                              environment, launch.arguments(), TableTime::kOfRanks);
   return launch.RunRanks(

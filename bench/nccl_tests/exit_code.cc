@@ -14,13 +14,14 @@ bool IsBadSizes() {
   }
 }
 
-int NcclTestsExitCode(ExitCode code, bool bad_sizes) {
+int NcclTestsExitCode(ExitCode code, bool bad_sizes, int signal) {
   switch (code) {
     case ExitCode::kOk:
       return 0;
     case ExitCode::kInternal:
-    case ExitCode::kInterrupted:
       return 1;
+    case ExitCode::kInterrupted:
+      return signal == 0 ? 1 : 128 + signal;
     case ExitCode::kTimeout:
       return 4;
     case ExitCode::kEnvironment:

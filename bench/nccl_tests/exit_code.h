@@ -18,7 +18,8 @@ bool IsBadSizes();
 
 // Returns nccl-tests' exit code (its README and src/common.h) for ours. Wrong data and an average
 // below NCCL_TESTS_MIN_BW (kRegression) are both 7 there. `bad_sizes`: the usage error was a
-// BadSizesError. An interrupted run ends with 1, because 7 would say that data were wrong.
-int NcclTestsExitCode(ExitCode code, bool bad_sizes);
+// BadSizesError. A run that a signal interrupted ends as
+// if the signal had ended it, 128 and its number; `signal` is 0 if another rank got it.
+int NcclTestsExitCode(ExitCode code, bool bad_sizes, int signal = 0);
 
 }  // namespace hockney

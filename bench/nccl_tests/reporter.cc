@@ -48,6 +48,9 @@ void NcclTestsReporter::Start(const nlohmann::ordered_json& facts) {
     json_.emplace(run_, JsonStart{.arguments = arguments_, .environment = ProcessEnvironment()});
     fmt::print("{}", json_->Note());
   }
+  if (facts["oversubscribed"].get<bool>()) {
+    fmt::print("# Ranks share cores: times say little about memory or a network\n");
+  }
   fmt::print("{}", TableHeader(run_));
   std::fflush(stdout);
 }
@@ -91,7 +94,8 @@ std::optional<IterationTimes> NcclTestsReporter::IterationsOf(const Competitor& 
 void NcclTestsReporter::Add(const Cell& cell, const Competitor& competitor) {
   const SweepRow& row = competitor.row;
   if (row.status == Status::kSkipped || row.status == Status::kFailed) {
-    if (!row.reason.empty() && row.status == Status::kFailed) errors_.push_back(row.reason);
+    if (row.status == Status::kFailed) errors_.push_back(row.reason);
+    if (row.status == Status::kSkipped) skipped_ = row.reason;
     return;
   }
   Best found;
@@ -136,11 +140,15 @@ void NcclTestsReporter::PrintRow(const Cell& cell) {
   }
   fmt::print("{}", TableRowText(run_, row));
   std::fflush(stdout);
+  any_row_ = true;
   totals_.Add(row);
   if (json_) json_->Add(row);
 }
 
 void NcclTestsReporter::PrintChoices() const {
+  const NcclTestsOptions& asked = run_.options;
+  // Several tables in one would mix up.
+  if (asked.types.size() > 1 || asked.ops.size() > 1 || asked.root < 0 || asked.cycles != 1) return;
   constexpr const char* kPlaces[] = {"out-of-place", "in-place"};
   for (int place = 0; place < 2; ++place) {
     if (stretches_[place].empty()) continue;
@@ -153,7 +161,9 @@ void NcclTestsReporter::PrintChoices() const {
   }
 }
 
-ExitCode NcclTestsReporter::Finish(std::span<const SweepRow> /*rows*/) {
+ExitCode NcclTestsReporter::Finish(std::span<const SweepRow> /*rows*/, bool finished) {
+  if (!finished) errors_.emplace_back("interrupted; what stands above is all that was measured");
+  if (!any_row_ && !skipped_.empty()) errors_.push_back("nothing was measured: " + skipped_);
   PrintChoices();
   const std::string error = errors_.empty() ? "" : errors_[0];
   fmt::print("{}", TableFooter(run_, totals_, environment_.minimum_busbw_GBps, error));

@@ -31,7 +31,7 @@ class NcclTestsReporter : public Reporter {
   void Start(const nlohmann::ordered_json& facts) override;
   void Add(const Cell& cell, const Competitor& competitor) override;
   void EndCell(const Cell& cell) override;
-  ExitCode Finish(std::span<const SweepRow> rows) override;
+  ExitCode Finish(std::span<const SweepRow> rows, bool finished) override;
 
  private:
   // The best row of one placement of a size so far.
@@ -59,6 +59,8 @@ class NcclTestsReporter : public Reporter {
   RunTotals totals_;
   std::optional<Best> best_[2];  // apart, in place
   std::vector<Stretch> stretches_[2];
+  bool any_row_ = false;
+  std::string skipped_ = {};  // why the last row that nobody could run was not
   std::vector<std::string> errors_;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <random>
+#include <stdexcept>
 
 namespace hockney {
 namespace {
@@ -47,7 +48,7 @@ TEST(DifferencesTest, EqualRunsAreRarelyCalledUnlikeHoweverManyRows) {
   for (int trial = 0; trial < 200; ++trial) {
     const auto a = MakeRun(random, 8, 12, 1);
     const auto b = MakeRun(random, 8, 12, 1);
-    runs_called_unlike += CountClaims(FindDifferences(a, b)) > 0 ? 1 : 0;
+    runs_called_unlike += CountClaims(FindDifferences(a, b).differences) > 0 ? 1 : 0;
   }
   EXPECT_LE(runs_called_unlike, 20);
 }
@@ -56,7 +57,7 @@ TEST(DifferencesTest, OneRowThatDiffersIsFoundAndNamed) {
   std::mt19937 random(5);
   const auto a = MakeRun(random, 8, 12, 1);
   const auto b = MakeRun(random, 8, 12, 1.25);
-  const auto differences = FindDifferences(a, b);
+  const auto differences = FindDifferences(a, b).differences;
   ASSERT_EQ(differences.size(), 12U);
   ASSERT_EQ(CountClaims(differences), 1U);
   const auto found = std::find_if(differences.begin(), differences.end(),
@@ -71,10 +72,10 @@ TEST(DifferencesTest, DirectionAndOrderOfRowsDoNotMatter) {
   std::mt19937 random(9);
   const auto a = MakeRun(random, 6, 2, 1);
   auto b = MakeRun(random, 6, 2, 2);
-  const auto forth = FindDifferences(a, b);
+  const auto forth = FindDifferences(a, b).differences;
   std::shuffle(b.begin(), b.end(), random);
-  const auto shuffled = FindDifferences(a, b);
-  const auto back = FindDifferences(b, a);
+  const auto shuffled = FindDifferences(a, b).differences;
+  const auto back = FindDifferences(b, a).differences;
   for (std::size_t i = 0; i < forth.size(); ++i) {
     EXPECT_EQ(forth[i].claimed, shuffled[i].claimed);
     EXPECT_EQ(forth[i].claimed, back[i].claimed);
@@ -83,18 +84,31 @@ TEST(DifferencesTest, DirectionAndOrderOfRowsDoNotMatter) {
   }
 }
 
-TEST(DifferencesTest, TooFewLaunchesNeverClaim) {
+TEST(DifferencesTest, TooFewLaunchesAreRefused) {
   std::mt19937 random(1);
-  const auto differences = FindDifferences(MakeRun(random, 3, 1, 1), MakeRun(random, 3, 1, 9));
-  EXPECT_EQ(CountClaims(differences), 0U);
+  EXPECT_THROW(FindDifferences(MakeRun(random, 4, 1, 1), MakeRun(random, 8, 1, 9)),
+               std::invalid_argument);
 }
 
-TEST(DifferencesTest, RowsWithoutATimeOrAPartnerAreLeftOut) {
-  std::vector<SweepRow> a = {MakeRow(0, 8, 1), MakeRow(0, 16, 1)};
-  std::vector<SweepRow> b = {MakeRow(0, 8, 1), MakeRow(0, 32, 1), MakeRow(0, 64, 1)};
-  a.push_back(MakeRow(0, 64, 1));
-  a.back().status = Status::kWrongData;
-  EXPECT_EQ(FindDifferences(a, b).size(), 1U);
+TEST(DifferencesTest, RunsWithoutACommonRowAreRefused) {
+  std::mt19937 random(1);
+  const auto a = MakeRun(random, 6, 1, 1);
+  auto b = MakeRun(random, 6, 1, 1);
+  for (SweepRow& row : b) row.transport = "threads";
+  EXPECT_THROW(FindDifferences(a, b), std::invalid_argument);
+}
+
+TEST(DifferencesTest, RowsWithoutAPartnerAreNamedAndThoseWithoutATimeLeftOut) {
+  std::mt19937 random(1);
+  const auto a = MakeRun(random, 6, 2, 1);
+  auto b = MakeRun(random, 6, 3, 1);
+  b.push_back(MakeRow(0, 4096, 1));
+  b.back().status = Status::kWrongData;
+  const Comparison comparison = FindDifferences(a, b);
+  EXPECT_EQ(comparison.differences.size(), 2U);
+  EXPECT_TRUE(comparison.only_a.empty());
+  ASSERT_EQ(comparison.only_b.size(), 1U);
+  EXPECT_THAT(comparison.only_b[0], HasSubstr("32 bytes"));
 }
 
 }  // namespace

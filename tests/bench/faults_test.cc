@@ -72,7 +72,7 @@ TEST_P(KilledRankTest, OthersEndWithFourAndNameIt) {
   EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
   EXPECT_EQ(CountLines(outcome.err), 1U) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("lost rank " + std::to_string(rank) + " on "));
-  EXPECT_THAT(outcome.err, HasSubstr("all_reduce"));
+  EXPECT_THAT(outcome.err, HasSubstr("it ended without a word, during "));
   const auto json = ReadRun(run);
   EXPECT_EQ(json["outcome"], "lost_rank");
   EXPECT_EQ(json["exit_code"], 4);
@@ -124,7 +124,7 @@ TEST(FaultsMpiTest, AStopInABlockingMpiCallEndsAtTheDeadline) {
   const std::string run = folder.Path("run");
   const Outcome outcome =
       RunAndDisturb(Quiet(Mpirun(2) + RecordingCodes(folder.Path("")) +
-                          "$HOCKNEY sweep broadcast all_reduce -b 8M -e 8M -T 3 --row-budget 8s "
+                          "$HOCKNEY sweep all_reduce -b 8 -e 8M -f 1048576 -T 3 -n 3000 -w 1 "
                           "--implementation mpi --out " +
                           run),
                     run, "sleep 0.5; kill -STOP $2; sleep 8; kill -CONT $2");
@@ -161,6 +161,26 @@ TEST(FaultsMpiTest, RanksWithUnlikeOptionsAreRefusedByName) {
     }
     EXPECT_EQ(lines, 1U) << outcome.err;
   }
+}
+
+TEST(FaultsMpiTest, AProcessThatNeverStartsMpiEndsTheOthersAtTheDeadline) {
+  if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
+  const Outcome outcome =
+      RunShell(Mpirun(1) + "$HOCKNEY sweep all_reduce -b 8 -e 8 -T 2 : -n 1 /bin/true");
+  EXPECT_NE(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 0 waited 2 s in the start of MPI"));
+}
+
+TEST(FaultsTest, AReaderThatGoesAwayIsAFailureThatIsRecorded) {
+  const ScratchFolder folder;
+  const std::string run = folder.Path("run");
+  const Outcome outcome = RunShell(
+      "bash -c 'set -o pipefail; $HOCKNEY sweep all_reduce -b 8 -e 64K -f 2 --local-processes 2 "
+      "--row-budget 20ms --out " +
+      run + " | head -1 >/dev/null'");
+  EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("Broken pipe"));
+  EXPECT_EQ(ReadRun(run)["outcome"], "failed");
 }
 
 TEST(FaultsTest, AStoppedRankEndsTheRunAtTheDeadline) {

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <csignal>
 #include <functional>
 #include <string>
 #include <vector>
@@ -312,6 +313,7 @@ TEST(NcclTestsExitCodeTest, CodesOfNcclTests) {
   EXPECT_EQ(NcclTestsExitCode(ExitCode::kWrongData, false), 7);
   EXPECT_EQ(NcclTestsExitCode(ExitCode::kRegression, false), 7);
   EXPECT_EQ(NcclTestsExitCode(ExitCode::kInterrupted, false), 1);
+  EXPECT_EQ(NcclTestsExitCode(ExitCode::kInterrupted, false, SIGINT), 130);
 }
 
 TEST(NcclTestsEnvironmentTest, MinimumIsANumber) {

@@ -133,6 +133,7 @@ TEST(NcclTestsProgramTest, BadOptionsEndWithItsCodesAndOneLine) {
       {"-R 2", 6, "--local_register (-R)"},
       {"-f 2 -i 8", 6, "--stepfactor (-f)"},
       {"-r 5 -g 2 -b 8 -e 8", 6, "--root (-r)"},
+      {"--local-processes 2 -t 2", 6, "--local-processes"},
       {"extra", 6, "extra"},
       {"-K 1", 6, "--per_iter_skip (-K)"},
   };
@@ -144,6 +145,31 @@ TEST(NcclTestsProgramTest, BadOptionsEndWithItsCodesAndOneLine) {
   }
   EXPECT_EQ(RunLink(folder, "broadcast_perf", "-b 8 -e 8", "NCCL_TESTS_SPLIT='MOD 2'").exit_code,
             6);
+}
+
+TEST(NcclTestsProgramTest, RanksUnderOtherNamesAreRefused) {
+  if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
+  const ScratchFolder folder;
+  const std::string root =
+      getuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
+  const Outcome outcome = RunShell(
+      "cd " + folder.Path("") + "; ln -s $HOCKNEY gather_perf; ln -s $HOCKNEY scatter_perf; " +
+      root + "mpirun --oversubscribe -n 1 ./gather_perf -b 8 -e 8 : -n 1 ./scatter_perf -b 8 -e 8");
+  EXPECT_EQ(outcome.exit_code, 6);
+  EXPECT_THAT(outcome.err, AllOf(HasSubstr("scatter by its program's name"),
+                                 HasSubstr("gather by its program's name")));
+}
+
+TEST(NcclTestsProgramTest, ASignalEndsARunWithoutEndInGoodOrderAndAnyOtherAsItsVictim) {
+  const ScratchFolder folder;
+  const std::string interrupt = "timeout --preserve-status -s INT 2";
+  const Outcome endless = RunLink(folder, "all_reduce_perf", "-g 2 -b 8 -e 64 -N 0", interrupt);
+  EXPECT_EQ(endless.exit_code, 0) << endless.err;
+  EXPECT_THAT(endless.out, HasSubstr("# Collective test concluded: "));
+  const Outcome cut = RunLink(folder, "all_reduce_perf", "-g 2 -b 8 -e 64 -N 1000000", interrupt);
+  EXPECT_EQ(cut.exit_code, 130) << cut.err;
+  EXPECT_THAT(cut.err, HasSubstr("all_reduce_perf: interrupted"));
+  EXPECT_THAT(cut.out, HasSubstr("error: interrupted"));
 }
 
 TEST(NcclTestsProgramTest, AnAverageBelowTheMinimumFails) {

@@ -150,8 +150,8 @@ TEST(PublicCaseTest, B12FewerElementsThanRanksRunWhatWasAskedFor) {
 TEST(PublicCaseTest, B12MpiDoesNothingForNoElements) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not installed")) return;
   const ScratchFolder folder;
-  const Outcome run =
-      RunUnderMpi(3, "sweep all -b 0 -e 0 -n 1 -w 0 --implementation mpi --out " + folder.Path("a"));
+  const Outcome run = RunUnderMpi(
+      3, "sweep all -b 0 -e 0 -n 1 -w 0 --implementation mpi --out " + folder.Path("a"));
   std::size_t measured = 0;
   for (const SweepRow& row : RightRows(folder, run, "a")) measured += row.samples;
   EXPECT_EQ(measured, std::size(kAllCollectives));

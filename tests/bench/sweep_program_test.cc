@@ -123,6 +123,12 @@ TEST(SweepProgramTest, BadInputIsOneLineThatNamesTheOption) {
       {"sweep all_reduce -r foo", "all"},
       {"sweep all_reduce --local 2 -b 8 -e 16000000T", "--maxbytes"},
       {"sweep all_reduce --mode fast", "streamed"},
+      {"sweep all_reduce --count 4 -b 64", "--count"},
+      {"sweep broadcast -o max", "--op"},
+      {"sweep all_reduce -r 0", "--root"},
+      {"sweep all_reduce --format json", "nccl-tests"},
+      {"sweep all --format nccl-tests", "--format"},
+      {"sweep all_reduce --local 2 --local-processes 2", "--local"},
       {"sweep all_reduce --no-such-option", "--no-such-option"},
       {"sweep", "collectives"},
   };
