@@ -12,6 +12,8 @@ namespace hockney {
 struct LastLevelCache {
   std::uint64_t bytes = 0;
   std::string source;  // "option", "hwloc", "assumed: ..."
+
+  bool is_assumed() const { return source.starts_with("assumed"); }
 };
 
 // Returns the user's number if given, else what hwloc read. Virtual machines often show a whole

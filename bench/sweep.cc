@@ -42,6 +42,7 @@ class Sweep {
   void LeaveLastWords();
   void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const Cell& cell, const Competitor& competitor);
+  void SayFailure() const;
   ExitCode Close(bool finished);
   void NoteFailure() noexcept;
   bool is_writer() const { return session_.rank() == 0; }
@@ -172,7 +173,21 @@ int Sweep::Measure() {
   return is_writer() ? ToInt(Close(finished)) : ToInt(ExitCode::kOk);
 }
 
+// Says which row makes the run fail; the table above may be long.
+void Sweep::SayFailure() const {
+  const auto is_bad = [](const SweepRow& row) {
+    return row.status == Status::kWrongData || row.status == Status::kFailed;
+  };
+  const auto bad = std::find_if(rows_.begin(), rows_.end(), is_bad);
+  if (bad == rows_.end()) return;
+  fmt::print(stderr, "{}: rows that failed: {}, the first {} {} of {} bytes: {}: {}\n",
+             options_.program, std::count_if(rows_.begin(), rows_.end(), is_bad),
+             Name(bad->collective), DescribeChoice(*bad), bad->size_bytes, Name(bad->status),
+             bad->reason);
+}
+
 ExitCode Sweep::Close(bool finished) {
+  SayFailure();
   ExitCode code = WorstOutcome(rows_);
   if (code == ExitCode::kOk && !finished) code = ExitCode::kInterrupted;
   if (code == ExitCode::kOk && !AnyMeasured(rows_)) {
