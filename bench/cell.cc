@@ -364,10 +364,10 @@ void CellRunner::SettleStart() {
 
 // Nothing is faster than memory; but where the size of the caches is only assumed, a row that seems
 // to be shows that they hold more.
-void CellRunner::SetBound(SweepRow& row, double bound_GBps) const {
+void CellRunner::SetBound(SweepRow& row, double busbw) const {
   constexpr double kMostFraction = 1.05;
-  row.bound_GBps = bound_GBps;
-  row.bound_fraction = *row.busbw_GBps / bound_GBps;
+  row.bound_GBps = busbw;
+  row.bound_fraction = *row.busbw_GBps / busbw;
   if (*row.bound_fraction <= kMostFraction || row.status != Status::kOk) return;
   if (!context_.llc.is_assumed()) {
     row.status = Status::kFailed;

@@ -68,7 +68,7 @@ class CellRunner {
   bool IsWarm(const Competitor& competitor) const;
   bool NeedsMore(Competitor& competitor) const;
   void EmitRows();
-  void SetBound(SweepRow& row, double bound_GBps) const;
+  void SetBound(SweepRow& row, double busbw) const;  // GB/s
 
   const SweepContext& context_;
   const SweepOptions& options_;
