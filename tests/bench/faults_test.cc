@@ -253,13 +253,13 @@ TEST(FaultsTest, AFullDiskEndsWithThreeAndKeepsFilesThatAgree) {
 TEST(FaultsTest, AControlGroupThatIsTooSmallIsNamedWithBothNumbers) {
   const std::string group = "/sys/fs/cgroup/memory/hockney_test_" + std::to_string(getpid());
   const bool can =
-      RunShell("mkdir " + group + " 2>/dev/null && echo 64M >" + group + "/memory.limit_in_bytes")
+      RunShell("mkdir " + group + " 2>/dev/null && echo 768M >" + group + "/memory.limit_in_bytes")
           .exit_code == 0;
   if (!can) GTEST_SKIP() << "no right to make a control group";
   const Outcome outcome =
       RunShell("sh -c 'echo $$ >" + group +
                "/cgroup.procs; exec $HOCKNEY sweep all_reduce --local-processes "
-               "2 -b 64M -e 64M'");
+               "2 -b 512M -e 512M'");
   RunShell("rmdir " + group);
   EXPECT_EQ(outcome.exit_code, 3) << outcome.err;
   EXPECT_EQ(CountLines(outcome.err), 1U) << outcome.err;
