@@ -6,6 +6,7 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -13,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -42,7 +44,11 @@ std::string NameOf(const CLI::App& program) {
 }
 
 void Print(const Launch& launch, const std::string& name, Failure failure) {
-  if (failure.agreed && launch.rank() != 0) return;
+  if (failure.agreed && launch.rank() != 0) {
+    // The launcher ends all ranks as soon as one has failed: rank 0 must have spoken by then.
+    if (launch.mpi_started()) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    return;
+  }
   // The message stays one line, whatever was typed.
   std::replace_if(
       failure.text.begin(), failure.text.end(), [](unsigned char c) { return c < ' ' || c == 127; },
