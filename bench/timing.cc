@@ -82,6 +82,7 @@ std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const in
   std::size_t at = 0;
   for (const int index : order) {
     std::vector<Stamps> by_rank;
+    by_rank.reserve(everything.size());
     const std::size_t length = StampCount(things[index]);
     for (const auto& one : everything) by_rank.push_back(Stamps(one).subspan(at, length));
     samples.push_back(Combine(by_rank, things[index]));

@@ -48,18 +48,24 @@ class Waiting {
   SteadyClock::time_point started_;
 };
 
+// Whom a program runs with.
+struct Company {
+  const Session& session;
+  HostDomain& domain;
+  HostExecutor::Options options;
+};
+
 class HostPrepared : public Prepared {
  public:
-  HostPrepared(const Session& session, HostDomain& domain, const HostExecutor::Options& options,
-               RankProgram program, Layout layout, const Flow& flow)
-      : session_(session),
-        domain_(domain),
-        options_(options),
+  HostPrepared(const Company& company, RankProgram program, Layout layout, const Flow& flow)
+      : session_(company.session),
+        domain_(company.domain),
+        options_(company.options),
         program_(std::move(program)),
         layout_(std::move(layout)),
         flow_(flow),
         states_(program_.lanes.size()),
-        lane_tokens_(static_cast<std::size_t>(domain.options().lanes) * domain.options().lanes) {
+        lane_tokens_(static_cast<std::size_t>(domain_.options().lanes) * domain_.options().lanes) {
     call_.layout = &layout_;
   }
 
@@ -227,8 +233,8 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
                                 std::to_string(domain_.options().lanes));
   }
   const bool reaches_peers = ReachesPeers(program);
-  auto prepared = std::make_unique<HostPrepared>(session_, domain_, options_, std::move(program),
-                                                 std::move(layout), flow.flow);
+  auto prepared = std::make_unique<HostPrepared>(Company{session_, domain_, options_},
+                                                 std::move(program), std::move(layout), flow.flow);
   HostCall& host = prepared->call();
   host.inputs.assign(domain_.ranks(), nullptr);
   host.outputs.assign(domain_.ranks(), nullptr);
