@@ -99,6 +99,7 @@ std::vector<Bytes> ProcessGroup::Exchange(std::span<const std::byte> mine, const
   if (rank_ != 0) {
     Send(0, mine, deadline, operation);
     std::vector<Bytes> all;
+    all.reserve(members_.size());
     for (int r = 0; r < ranks(); ++r) all.push_back(Receive(0, deadline, operation));
     return all;
   }
