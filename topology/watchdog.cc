@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <chrono>
 #include <exception>
-#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -103,11 +102,14 @@ void Watchdog::Watch(const std::stop_token& stop) {
 }
 
 // Returns when a peer has something to tell, the watchdog is to stop, or the time is over.
-void Watchdog::Wait(int milliseconds) const {
+void Watchdog::Wait(int milliseconds) {
   std::vector<pollfd> waits{{wake_.get(), POLLIN, 0}};
-  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
-    const bool watched = options_.peers[rank].valid() && peers_[rank].state == PeerState::kAlive;
-    if (watched) waits.push_back({options_.peers[rank].get(), POLLIN, 0});
+  {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t rank = 0; rank < peers_.size() && !left_; ++rank) {
+      const bool watched = options_.peers[rank].valid() && peers_[rank].state == PeerState::kAlive;
+      if (watched) waits.push_back({options_.peers[rank].get(), POLLIN, 0});
+    }
   }
   poll(waits.data(), waits.size(), milliseconds);
 }
@@ -208,11 +210,11 @@ void Watchdog::EndAfterTimeout(const std::string& what) {
   ending.waiting_for = what;
   ending.lost_rank = FindStoppedPeer();
   // Before the ranks are connected only their parent is common to them.
-  const bool speaks = !peers_.empty() || options_.rank == 0 || IsFirstOfSiblings();
-  if (speaks) ending.cause = ending.waiting_for;
-  if (speaks && *activity() != '\0') ending.cause += fmt::format(" ({})", activity());
-  if (speaks && ending.lost_rank)
-    ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
+  if (!peers_.empty() || Speaks()) {
+    ending.cause = ending.waiting_for;
+    if (*activity() != '\0') ending.cause += fmt::format(" ({})", activity());
+    if (ending.lost_rank) ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
+  }
   const std::lock_guard lock(mutex_);
   End(ending);
 }

@@ -82,7 +82,7 @@ class Watchdog {
   };
 
   void Watch(const std::stop_token& stop);
-  void Wait(int milliseconds) const;
+  void Wait(int milliseconds);
   void LookAtPeers();
   void ReadPeer(int rank);
   void LookAtCall();
