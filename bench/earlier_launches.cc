@@ -2,9 +2,10 @@
 
 #include <fmt/core.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+
+#include "tuner/records.h"
 
 namespace hockney {
 namespace {
@@ -18,18 +19,13 @@ constexpr const char* kSame[] = {"/versions/build_id", "/versions/mpi", "/rank_c
 }  // namespace
 
 std::uint64_t CountLaunches(const std::filesystem::path& folder) {
-  std::ifstream file(folder / "run.json");
-  const Json run = Json::parse(file, nullptr, false);
-  return run.is_object() ? run.value("launches", Json::array()).size() : 0;
+  const Json run = ReadRun(folder);
+  return run.is_null() ? 0 : run.value("launches", Json::array()).size();
 }
 
 Json EarlierLaunches(const std::filesystem::path& folder, const Json& facts) {
-  std::ifstream file(folder / "run.json");
-  if (!file) return Json::array();
-  const Json run = Json::parse(file, nullptr, false);
-  if (!run.is_object()) {
-    throw std::invalid_argument((folder / "run.json").string() + ": is not a run's JSON");
-  }
+  const Json run = ReadRun(folder);
+  if (run.is_null()) return Json::array();
   for (const char* place : kSame) {
     const Json::json_pointer pointer(place);
     if (!run.contains(pointer)) continue;

@@ -12,14 +12,15 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <thread>
 
+#include "bench/earlier_launches.h"
 #include "bench/exit_codes.h"
 #include "bench/signals.h"
 #include "topology/check.h"
+#include "tuner/records.h"
 
 namespace hockney {
 namespace {
@@ -59,13 +60,12 @@ int WaitFor(pid_t pid) {
 }
 
 // The launcher decides the code of its job; what the ranks decided is in the folder.
-int ExitCodeOf(int status, const std::filesystem::path& folder) {
+// `launches`: how many the folder had before.
+int ExitCodeOf(int status, const std::filesystem::path& folder, std::uint64_t launches) {
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
-  std::ifstream file(folder / "run.json");
-  const auto run = nlohmann::json::parse(file, nullptr, false);
-  const int code = run.is_object() && run.value("exit_code", nlohmann::json()).is_number()
-                       ? run["exit_code"].get<int>()
-                       : 0;
+  const auto run = ReadRun(folder);
+  const bool has_code = CountLaunches(folder) > launches && run["exit_code"].is_number();
+  const int code = has_code ? run["exit_code"].get<int>() : 0;
   if (code != 0) return code;
   if (!WIFEXITED(status)) return ToInt(ExitCode::kTimeout);
   // Other codes than ours come from the launcher: it could not start the ranks, for example.
@@ -113,8 +113,9 @@ int RunLaunches(const LaunchesOptions& options, const std::vector<std::string>& 
   const InterruptGuard guard;
   for (int launch = 0; launch < options.count; ++launch) {
     fmt::print(stderr, "hockney: launch {} of {}\n", launch + 1, options.count);
+    const std::uint64_t before = CountLaunches(options.out);
     const int status = WaitFor(Spawn(LaunchWords(options, arguments, launch)));
-    int code = ExitCodeOf(status, options.out);
+    int code = ExitCodeOf(status, options.out, before);
     if (code == 0 && InterruptGuard::Signal() != 0) code = ToInt(ExitCode::kInterrupted);
     if (code == 0) continue;
     const bool kept = std::filesystem::exists(options.out / "sweep.csv");

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "bench/sizes.h"
@@ -24,11 +23,6 @@ constexpr std::string_view kSetByLauncher[] = {"OMPI_MCA_ess", "OMPI_MCA_mpi_ove
                                                "OMPI_MCA_pmix",
                                                "OMPI_MCA_shmem_RUNTIME_QUERY_hint"};
 
-std::string ReadAll(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 std::vector<std::string> ReadLines(const fs::path& path) {
   std::vector<std::string> lines;
   std::ifstream file(path);
@@ -36,18 +30,6 @@ std::vector<std::string> ReadLines(const fs::path& path) {
     if (!line.empty()) lines.push_back(line);
   }
   return lines;
-}
-
-Json ReadRun(const fs::path& path) {
-  const std::string text = ReadAll(path);
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::string before = text.substr(0, error.byte > 0 ? error.byte - 1 : 0);
-    throw InputError(fmt::format("{}:{}:{}: expected JSON as hockney sweep writes it",
-                                 path.string(), std::count(before.begin(), before.end(), '\n') + 1,
-                                 before.size() - (before.rfind('\n') + 1) + 1));
-  }
 }
 
 // The value at a JSON pointer as text: null and missing are "unknown".
@@ -105,7 +87,7 @@ Peer ReadPeer(const fs::path& folder, std::string_view name) {
   Peer peer{.name = std::string(name), .problems = ReadLines(path / "problems.txt")};
   if (!fs::exists(path / "sweep.csv")) return peer;
   peer.rows = ReadSweep(path.string());
-  const Json run = ReadRun(path / "run.json");
+  const Json run = ReadRun(path);
   peer.library = Text(run, "/versions/mpi");
   peer.asked_for = AskedFor(run);
   const std::vector<std::string> ucx = ReadLines(path / "ucx.txt");

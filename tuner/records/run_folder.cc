@@ -3,7 +3,9 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <system_error>
@@ -59,11 +61,28 @@ std::optional<fs::path> NewestRun(const fs::path& base) {
   return newest;
 }
 
+nlohmann::ordered_json ReadRun(const fs::path& path) {
+  const std::string file = (path / "run.json").string();
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return nullptr;
+  const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  std::size_t at = 0;  // of the first byte that is wrong
+  try {
+    auto run = nlohmann::ordered_json::parse(text);
+    if (run.is_object()) return run;
+  } catch (const nlohmann::json::parse_error& error) {
+    at = error.byte > 0 ? error.byte - 1 : 0;
+  }
+  const std::string before = text.substr(0, at);
+  throw InputError(fmt::format("{}:{}:{}: expected JSON as hockney sweep writes it", file,
+                               std::count(before.begin(), before.end(), '\n') + 1,
+                               before.size() - (before.rfind('\n') + 1) + 1));
+}
+
 void MarkEnding(const fs::path& path, const RunEnding& ending) {
   const std::string file = (path / "run.json").string();
-  std::ifstream stream(file);
-  auto run = nlohmann::ordered_json::parse(stream, nullptr, false);
-  if (run.is_discarded()) throw InputError(file + ": is not JSON");
+  auto run = ReadRun(path);
+  if (run.is_null()) throw InputError(file + ":1:1: expected a run's JSON, found no file");
   run["outcome"] = ending.outcome;
   run["exit_code"] = ending.exit_code;
   run["lost_rank"] = ending.lost_rank ? nlohmann::ordered_json(*ending.lost_rank) : nullptr;

@@ -28,6 +28,10 @@ std::filesystem::path DefaultRunPath(std::string_view command,
 // Returns the run folder below `base` whose name is the latest, or nothing if there is none.
 std::optional<std::filesystem::path> NewestRun(const std::filesystem::path& base = "hockney-runs");
 
+// Returns the run.json of the run folder `path`, null if it has none. Throws InputError, naming
+// file, line and column, if it is not a JSON object.
+nlohmann::ordered_json ReadRun(const std::filesystem::path& path);
+
 // How a run ended that could not end by itself.
 struct RunEnding {
   std::string outcome = {};  // timeout, lost_rank, interrupted
