@@ -21,7 +21,9 @@ namespace hockney {
 namespace {
 
 using ::testing::AllOf;
+using testing::CountLines;
 using ::testing::HasSubstr;
+using testing::MpirunWords;
 using ::testing::Not;
 using testing::Outcome;
 using testing::RunShell;
@@ -44,15 +46,6 @@ Outcome RunAndDisturb(const std::string& command, const std::string& run, const 
                       << "/run.json)\n"
                       << then << "\nwait $JOB\n";
   return RunShell("bash " + path);
-}
-
-nlohmann::json ReadRun(const std::string& run) {
-  std::ifstream file(run + "/run.json");
-  return nlohmann::json::parse(file);
-}
-
-std::size_t CountLines(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 bool AnyLeft(const std::string& mark) {
@@ -97,17 +90,12 @@ int ReadCode(const std::string& folder, int rank) {
   return code;
 }
 
-std::string Mpirun(int ranks) {
-  return (getuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "") +
-         ("mpirun --oversubscribe -n " + std::to_string(ranks) + " ");
-}
-
 TEST(FaultsMpiTest, EachSurvivorOfAKilledRankEndsWithFour) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
   const ScratchFolder folder;
   const std::string run = folder.Path("run");
   const Outcome outcome = RunAndDisturb(
-      Quiet(Mpirun(3) + RecordingCodes(folder.Path("")) + "$HOCKNEY" + kLongSweep + run), run,
+      Quiet(MpirunWords(3) + RecordingCodes(folder.Path("")) + "$HOCKNEY" + kLongSweep + run), run,
       "kill -9 $2");
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_EQ(ReadCode(folder.Path(""), 0), 4);
@@ -123,7 +111,7 @@ TEST(FaultsMpiTest, AStopInABlockingMpiCallEndsAtTheDeadline) {
   const ScratchFolder folder;
   const std::string run = folder.Path("run");
   const Outcome outcome =
-      RunAndDisturb(Quiet(Mpirun(2) + RecordingCodes(folder.Path("")) +
+      RunAndDisturb(Quiet(MpirunWords(2) + RecordingCodes(folder.Path("")) +
                           "$HOCKNEY sweep all_reduce -b 8 -e 8M -f 1048576 -T 3 -n 3000 -w 1 "
                           "--implementation mpi --out " +
                           run),
@@ -137,7 +125,7 @@ TEST(FaultsMpiTest, AStopInABlockingMpiCallEndsAtTheDeadline) {
 
 TEST(FaultsMpiTest, RanksWithUnlikeOptionsAreRefusedByName) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
-  const std::string three = "-n 1 $HOCKNEY sweep all_reduce --count 409600 : -n 2 $HOCKNEY sweep ";
+  const std::string three = "$HOCKNEY sweep all_reduce --count 409600 : -n 2 $HOCKNEY sweep ";
   const std::pair<const char*, const char*> cases[] = {
       {"all_reduce --count 409598", "\"--count 409600\" instead of \"--count 409598\""},
       {"all_reduce --count 409600 -d int8", "nothing there instead of \"-d"},
@@ -146,8 +134,7 @@ TEST(FaultsMpiTest, RanksWithUnlikeOptionsAreRefusedByName) {
   };
   for (const auto& [other, difference] : cases) {
     const ScratchFolder folder;
-    std::string words = Mpirun(1) + three + other;
-    words.replace(words.find("-n 1 "), 5, "");  // Mpirun has said it
+    const std::string words = MpirunWords(1) + three + other;
     const Outcome outcome = RunShell(words);
     EXPECT_EQ(outcome.exit_code, 2) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr(difference));
@@ -166,7 +153,7 @@ TEST(FaultsMpiTest, RanksWithUnlikeOptionsAreRefusedByName) {
 TEST(FaultsMpiTest, AProcessThatNeverStartsMpiEndsTheOthersAtTheDeadline) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
   const Outcome outcome =
-      RunShell(Mpirun(1) + "$HOCKNEY sweep all_reduce -b 8 -e 8 -T 2 : -n 1 /bin/true");
+      RunShell(MpirunWords(1) + "$HOCKNEY sweep all_reduce -b 8 -e 8 -T 2 : -n 1 /bin/true");
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("rank 0 waited 2 s in the start of MPI"));
 }

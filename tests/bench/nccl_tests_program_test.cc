@@ -51,10 +51,8 @@ nlohmann::json ReadJson(const std::string& path) {
 TEST(NcclTestsProgramTest, ALauncherGetsTheTableThatItsWrapperExpects) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
   const ScratchFolder folder;
-  const std::string root =
-      getuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
-  const Outcome outcome = RunLink(folder, "all_reduce_perf", "-b 8 -e 1M -f 2 -g 1",
-                                  root + "mpirun --oversubscribe -n 2");
+  const Outcome outcome =
+      RunLink(folder, "all_reduce_perf", "-b 8 -e 1M -f 2 -g 1", testing::MpirunWords(2));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   const auto rows = RowsOf(outcome.out);
   ASSERT_EQ(rows.size(), 18U);
@@ -150,11 +148,9 @@ TEST(NcclTestsProgramTest, BadOptionsEndWithItsCodesAndOneLine) {
 TEST(NcclTestsProgramTest, RanksUnderOtherNamesAreRefused) {
   if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not on the path")) return;
   const ScratchFolder folder;
-  const std::string root =
-      getuid() == 0 ? "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 " : "";
   const Outcome outcome = RunShell(
       "cd " + folder.Path("") + "; ln -s $HOCKNEY gather_perf; ln -s $HOCKNEY scatter_perf; " +
-      root + "mpirun --oversubscribe -n 1 ./gather_perf -b 8 -e 8 : -n 1 ./scatter_perf -b 8 -e 8");
+      testing::MpirunWords(1) + "./gather_perf -b 8 -e 8 : -n 1 ./scatter_perf -b 8 -e 8");
   EXPECT_EQ(outcome.exit_code, 6);
   EXPECT_THAT(outcome.err, AllOf(HasSubstr("scatter by its program's name"),
                                  HasSubstr("gather by its program's name")));

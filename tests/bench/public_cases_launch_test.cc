@@ -39,10 +39,6 @@ bool Succeeds(const std::string& words) { return RunShell(words).exit_code == 0;
 
 bool HasMpirun() { return RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not installed"); }
 
-nlohmann::json ReadRun(const std::string& folder) {
-  return nlohmann::json::parse(std::ifstream(folder + "/run.json"));
-}
-
 // The options of a short sweep into folder `name`.
 std::string Short(const ScratchFolder& folder, const std::string& name, const char* size) {
   return std::string("sweep all_reduce -n 2 -w 0 -b ") + size + " -e " + size + " --out " +

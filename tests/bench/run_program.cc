@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -50,6 +51,10 @@ std::string MpirunWords(int ranks) {
 
 Outcome RunUnderMpi(int ranks, const std::string& arguments) {
   return RunShell(MpirunWords(ranks) + "$HOCKNEY " + arguments);
+}
+
+std::size_t CountLines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
 }
 
 bool HasMpirun() { return RunShell("command -v mpirun").exit_code == 0; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace hockney::testing {
@@ -22,6 +23,8 @@ Outcome RunUnderMpi(int ranks, const std::string& arguments);
 
 // What RunUnderMpi puts before the program, for other words to be run as ranks.
 std::string MpirunWords(int ranks);
+
+std::size_t CountLines(const std::string& text);
 
 // Whether mpirun can be found.
 bool HasMpirun();

@@ -14,14 +14,11 @@
 namespace hockney {
 namespace {
 
+using testing::CountLines;
 using ::testing::HasSubstr;
 using testing::Outcome;
 using testing::RunProgram;
 using testing::ScratchFolder;
-
-std::size_t CountLines(const std::string& text) {
-  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
-}
 
 TEST(SweepProgramTest, EveryCollectiveAndAlgorithmIsMeasuredAndRight) {
   const ScratchFolder folder;
