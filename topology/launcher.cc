@@ -2,16 +2,14 @@
 
 #include <fmt/core.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <charconv>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
 #include <initializer_list>
-#include <string>
 #include <string_view>
+
+#include "topology/abstract_address.h"
 
 namespace hockney {
 namespace {
@@ -41,15 +39,10 @@ std::optional<int> LauncherRank() {
 }
 
 bool IsFirstOfSiblings() {
-  // A name in the abstract name space is free again when its holder ends.
-  const std::string name = fmt::format("hockney-first-{}-{}", getuid(), getppid());
+  const AbstractAddress address(fmt::format("hockney-first-{}-{}", getuid(), getppid()));
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path + 1, name.data(), name.size());
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
   // Kept open on purpose. Where no socket can be made, rather all speak than none.
-  return fd == -1 || bind(fd, reinterpret_cast<const sockaddr*>(&address), bytes) == 0;
+  return fd == -1 || bind(fd, address.get(), address.bytes) == 0;
 }
 
 bool UnderLauncher() { return LauncherWorldSize().has_value(); }

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -14,6 +13,7 @@
 #include <string>
 #include <utility>
 
+#include "topology/abstract_address.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "topology/deadline.h"
@@ -25,19 +25,6 @@ namespace {
 const char* StatusText(ssize_t status) { return status == -1 ? strerrordesc_np(errno) : nullptr; }
 
 bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
-
-// An abstract name starts with a zero byte and leaves nothing in any file system.
-struct Address {
-  explicit Address(const std::string& name) {
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path + 1, name.data(), name.size());
-    bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
-  }
-  const sockaddr* get() const { return reinterpret_cast<const sockaddr*>(&address); }
-
-  sockaddr_un address{};
-  socklen_t bytes = 0;
-};
 
 std::string RandomName() {
   std::array<unsigned char, 16> nonce{};
@@ -71,7 +58,7 @@ class Meeting {
       RequireOpenFiles(static_cast<std::uint64_t>(session.ranks()));
       listener_ = NewSocket();
       name = RandomName();
-      const Address address(name);
+      const AbstractAddress address(name);
       HOCKNEY_CHECK(bind(listener_.get(), address.get(), address.bytes));
       HOCKNEY_CHECK(listen(listener_.get(), session.ranks()));
     });
@@ -114,7 +101,7 @@ class Meeting {
 // Returns whether `peer` took the connection; false if it must be tried again.
 bool Meeting::Connect(int peer) {
   FileDescriptor connection = NewSocket();
-  const Address address(names_[peer]);
+  const AbstractAddress address(names_[peer]);
   if (connect(connection.get(), address.get(), address.bytes) == -1) {
     if (WouldBlock()) return false;  // its queue is full
     if (errno == ECONNREFUSED) {
