@@ -5,8 +5,9 @@
 namespace hockney {
 
 // While one lives, the first SIGINT or SIGTERM sets a flag instead of ending the process, so that
-// what was measured can be kept; the next one of the same kind ends the process as usual. One at a
-// time, made before ranks start.
+// what was measured can be kept; one that comes half a second later or more ends the process as
+// usual. Launchers and timeout(1) send the same signal to a process and to its group, which is one
+// wish. One at a time, made before ranks start.
 class InterruptGuard {
  public:
   InterruptGuard();

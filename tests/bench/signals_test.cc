@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <csignal>
+#include <thread>
 
 namespace hockney {
 namespace {
@@ -16,11 +18,20 @@ TEST(InterruptGuardTest, TakesTheFirstSignal) {
   }
 }
 
+TEST(InterruptGuardTest, SignalsThatComeTogetherAreOneWish) {
+  const InterruptGuard guard;
+  std::raise(SIGINT);
+  std::raise(SIGINT);
+  std::raise(SIGTERM);
+  EXPECT_EQ(InterruptGuard::Signal(), SIGINT);
+}
+
 TEST(InterruptGuardDeathTest, TheSecondSignalEndsTheProcess) {
   EXPECT_EXIT(
       {
         const InterruptGuard guard;
         std::raise(SIGTERM);
+        std::this_thread::sleep_for(std::chrono::milliseconds(600));
         std::raise(SIGTERM);
       },
       ::testing::KilledBySignal(SIGTERM), "");
