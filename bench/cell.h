@@ -9,6 +9,7 @@
 
 #include "bench/buffers.h"
 #include "bench/cache_size.h"
+#include "bench/cell_schedule.h"
 #include "bench/competitors.h"
 #include "bench/sweep_options.h"
 #include "bench/timing.h"
@@ -54,19 +55,8 @@ class CellRunner {
   void CheckAll();
   void AddBoundPasses();
   void MakeTimed();
-  struct Plan;
-  Plan MakePlan() const;
   bool TimeAll();
   void ProbeLine();
-  std::vector<int> NextOrder(int rounds);
-  int ChooseRounds() const;
-  void Absorb(std::span<const int> order, std::span<const Sample> samples,
-              std::span<const double> walls);
-  void Decide();
-  void ChooseOne();
-  void SettleStart();
-  bool IsWarm(const Competitor& competitor) const;
-  bool NeedsMore(Competitor& competitor) const;
   void EmitRows();
   void SetBound(SweepRow& row, double busbw) const;  // GB/s
 
@@ -74,20 +64,12 @@ class CellRunner {
   const SweepOptions& options_;
   Cell cell_;
   Emit emit_;
-  std::optional<std::uint64_t> iterations_;  // samples; empty: the stopping rule decides
-  std::optional<std::uint64_t> warmups_;
   std::vector<BufferSet> sets_;
   std::vector<Competitor> competitors_;  // rows first, the passes of the bound behind them
+  CellSchedule schedule_;
   std::vector<std::unique_ptr<Prepared>> wrapped_;  // calls with a barrier behind them
   std::vector<Timed> timed_;
-  std::uint64_t state_ = 0;  // of the order's random numbers
-  bool choosing_ = false;    // which of our rows is timed
-  bool starts_settled_ = false;
-  Start start_ = Start::kBarrier;
   std::vector<double> line_transfers_ns_;  // before and after
-  std::int64_t next_place_ = 0;
-  double last_batch_seconds_ = 0;
-  int last_batch_rounds_ = 0;
 };
 
 // Bytes of a rank's arena that the cell needs, the same for all ranks.

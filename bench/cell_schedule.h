@@ -1,0 +1,74 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "bench/competitors.h"
+#include "bench/sweep_options.h"
+#include "bench/timing.h"
+
+namespace hockney {
+
+// What of a cell is timed next, and when each row has enough: a trial where one of ours is chosen,
+// warm-up, then samples until the interval is narrow or the budget is used up. Rank 0 decides from
+// the samples; the order follows from the plan on every rank alike.
+class CellSchedule {
+ public:
+  // What rank 0 decides between two batches; plain data, broadcast to all.
+  struct Plan {
+    static constexpr std::size_t kMostCompetitors = 512;
+    std::int32_t rounds = 0;  // 0: the cell ends
+    std::int32_t interrupted = 0;
+    std::int32_t by_tick = 0;
+    std::uint8_t active[kMostCompetitors] = {};
+
+    Start start() const { return by_tick != 0 ? Start::kTick : Start::kBarrier; }
+  };
+
+  // `samples` and `warmups` a row; empty: the rules decide. Short calls start by the tick where
+  // `may_tick`.
+  CellSchedule(const SweepOptions& options, std::vector<Competitor>& competitors,
+               std::uint64_t seed, bool may_tick);
+
+  // One sample is a batch of `calls` calls, which --calls counts.
+  void CountCalls(std::uint64_t calls);
+  // Before the first plan.
+  void Begin();
+  Plan MakePlan(bool interrupted) const;
+  // Marks what `plan` times and returns its order: rounds over all active competitors, each
+  // shuffled anew; the same on all ranks.
+  std::vector<int> Follow(const Plan& plan);
+  // Rank 0: takes a batch's samples, and moves or ends the rows that have what they need. Between
+  // batches only, so that all samples of a row start alike.
+  void Take(std::span<const int> order, std::span<const Sample> samples,
+            std::span<const double> wall_seconds);
+
+ private:
+  int ChooseRounds() const;
+  void Absorb(std::span<const int> order, std::span<const Sample> samples,
+              std::span<const double> wall_seconds);
+  void ChooseOne();
+  void SettleStart();
+  bool IsWarm(const Competitor& competitor) const;
+  bool NeedsMore(Competitor& competitor) const;
+
+  const SweepOptions& options_;
+  std::vector<Competitor>& competitors_;
+  std::optional<std::uint64_t> iterations_;  // samples; empty: the stopping rule decides
+  std::optional<std::uint64_t> warmups_;
+  std::uint64_t state_ = 0;  // of the order's random numbers
+  bool choosing_ = false;    // which of our rows is timed
+  bool may_tick_ = false;
+  bool starts_settled_ = false;
+  Start start_ = Start::kBarrier;
+  std::int64_t next_place_ = 0;
+  double last_batch_seconds_ = 0;
+  int last_batch_rounds_ = 0;
+};
+
+// Whether a competitor is a row of the table, not a pass over memory that bounds rows.
+bool IsRow(const Competitor& competitor);
+
+}  // namespace hockney
