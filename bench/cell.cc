@@ -105,6 +105,7 @@ void CellRunner::CheckAll() {
 
 // Only where the buffers do not fit the caches: there a collective cannot be faster than memory.
 void CellRunner::AddBoundPasses() {
+  if (context_.hosts > 1) return;
   const Layout layout = LayoutOf(cell_);
   std::size_t together = 0;
   std::size_t room = 0;

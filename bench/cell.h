@@ -33,6 +33,7 @@ struct SweepContext {
   VerifyCache* verified = nullptr;  // rank 0 uses it
   const SweepOptions* options = nullptr;
   LastLevelCache llc{};
+  int hosts = 1;
   bool oversubscribed = false;
   Watchdog* watchdog = nullptr;
 };

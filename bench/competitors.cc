@@ -1,13 +1,16 @@
 #include "bench/competitors.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <sstream>
 #include <stdexcept>
 
 #include "bench/cell.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
+#include "collectives/partners.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
@@ -92,7 +95,7 @@ SweepRow MakeRow(const SweepContext& context, const Cell& cell) {
   if (cell.collective != Collective::kBarrier) row.dtype = cell.type;
   if (Reduces(cell.collective)) row.op = cell.op;
   row.ranks = cell.ranks;
-  row.nodes = 1;
+  row.nodes = context.hosts;
   row.size_bytes = SizeBytes(cell.collective, cell.count, cell.type, cell.ranks);
   row.count = cell.count;
   row.in_place = cell.in_place;
@@ -127,6 +130,26 @@ std::string AgreeVerdict(const SweepContext& context, const Algorithm& row, cons
   return verdict;
 }
 
+// How the ranks reach each other in this program: all kinds together, the same text on all ranks.
+std::string FindTransport(const SweepContext& context, const Cell& cell, const Variant& variant) {
+  Session& session = *context.session;
+  if (session.kind() == RankKind::kThreads) return "threads";
+  if (context.hosts == 1) return "shm:memfd";
+  std::set<std::string> kinds;
+  const RankProgram program = variant.row->build(cell.shape(), session.rank(), variant.parameters);
+  for (const int peer : PartnersOf(program)) {
+    kinds.insert(context.domain->IsLocal(peer) ? "shm:memfd"
+                                               : context.domain->remote()->wire().Transport(peer));
+  }
+  const std::string mine = fmt::format("{}", fmt::join(kinds, "+"));
+  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(mine)))) {
+    std::istringstream theirs(
+        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+    for (std::string kind; std::getline(theirs, kind, '+');) kinds.insert(kind);
+  }
+  return fmt::format("{}", fmt::join(kinds, "+"));
+}
+
 double WireBytes(const Variant& variant, const Cell& cell, std::uint64_t size) {
   double most = 0;
   for (int rank = 0; rank < cell.ranks; ++rank) {
@@ -147,9 +170,14 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   row.requested_algorithm = variant.row->name;
   row.protocol = Name(variant.parameters.protocol);
   row.lanes = variant.parameters.lanes;
-  row.transport = context.session->kind() == RankKind::kThreads ? "threads" : "shm:memfd";
   row.wire_bytes_per_rank = WireBytes(variant, cell, row.size_bytes);
   competitor.label = LabelOf(row);
+  const bool reaches_memory =
+      variant.row->simple_uses_peer_memory && variant.parameters.protocol == Protocol::kSimple;
+  if (reaches_memory && context.hosts > 1) {
+    Skip(competitor, Status::kSkipped, "works in its peers' memory: for the ranks of one host");
+    return competitor;
+  }
   const Call first = MakeCall(cell, sets[0]);
   try {
     const CallFlow flow = ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters,
@@ -170,6 +198,7 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
       competitor.prepared.push_back(
           context.executor->Prepare(MakeCall(cell, set), *variant.row, flow, variant.store));
     }
+    row.transport = FindTransport(context, cell, variant);
   } catch (const std::invalid_argument& error) {
     Skip(competitor, Status::kSkipped, error.what());
   }

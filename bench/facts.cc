@@ -13,6 +13,7 @@
 
 #include "bench/build.h"
 #include "collectives/kernels/kernels.h"
+#include "topology/peer_links.h"
 
 namespace hockney {
 namespace {
@@ -134,16 +135,11 @@ RankPlace PlaceRank(Session& session, Session& local) {
   place.pin = PinRank(local.rank(), local.ranks());
   place.oversubscribed = Oversubscribed(local);
 
-  // The rank in `session` of a host's first rank names the host until all are counted.
-  int first = session.rank();
-  local.Broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+  const std::vector<int> firsts = FirstRanksOfHosts(session, local);
   place.hosts = 0;
-  const auto firsts = session.AllGather(std::as_bytes(std::span(&first, 1)));
   for (int rank = 0; rank < session.ranks(); ++rank) {
-    int first_there = 0;
-    std::memcpy(&first_there, firsts[rank].data(), sizeof first_there);
-    if (first_there != rank) continue;
-    if (rank == first) place.host = place.hosts;
+    if (firsts[rank] != rank) continue;
+    if (rank == firsts[session.rank()]) place.host = place.hosts;
     ++place.hosts;
   }
   return place;

@@ -7,7 +7,6 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <limits>
 #include <string_view>
 #include <thread>
@@ -18,6 +17,7 @@
 #include "topology/check.h"
 #include "topology/launcher.h"
 #include "topology/machine.h"
+#include "topology/network.h"
 #include "topology/peer_links.h"
 #include "topology/process_ranks.h"
 
@@ -50,18 +50,6 @@ void RequireNoLauncher(const char* option, int ranks, int launched) {
       option, std::to_string(ranks),
       fmt::format("no {} in one of {} launched processes: leave it out, or start one process",
                   option, launched));
-}
-
-// The number in `session` of each rank of `local`.
-std::vector<int> NumbersOf(const Session& session, Session& local) {
-  const int mine = session.rank();
-  std::vector<int> numbers;
-  for (const auto& bytes : local.AllGather(std::as_bytes(std::span(&mine, 1)))) {
-    int number = 0;
-    std::memcpy(&number, bytes.data(), sizeof number);
-    numbers.push_back(number);
-  }
-  return numbers;
 }
 
 int DefaultRanks() { return std::min(ReadMachine().cores_allowed.value_or(1), kMostDefaultRanks); }
@@ -104,6 +92,11 @@ void AddRankOptions(CLI::App& command, RankOptions* options) {
           },
           "End with exit code 3 unless the run has N ranks. Default: not checked")
       ->type_name("N");
+  command
+      .add_option("--iface", options->interfaces,
+                  "Network interfaces between hosts, comma separated; UCX_NET_DEVICES, if set, "
+                  "decides for the data. Default: all whose addresses are a host's own")
+      ->type_name("NAMES");
 }
 
 Launch::Launch(int argc, char** argv) : argc_(argc), argv_(argv), arguments_(argv, argv + argc) {}
@@ -226,9 +219,9 @@ int Launch::RunRankProcess(Session& session, const RankOptions& options,
 void Launch::WatchPeers(Session& session, const RankOptions& options) {
   Session local = session.SplitSharedMemory();
   Watchdog::Options watched{.timeout_seconds = options.timeout_seconds,
-                            .rank = local.rank(),
-                            .numbers = NumbersOf(session, local),
-                            .peers = ConnectPeers(local),
+                            .rank = session.rank(),
+                            .peers = ConnectHosts(session, local, options.interfaces),
+                            .hosts = GatherHostNames(session),
                             .signal = InterruptGuard::Signal};
   watchdog_ = std::make_unique<Watchdog>(std::move(watched));
 }

@@ -22,10 +22,11 @@ struct RankOptions {
   std::optional<int> local_processes;  // rank processes made by this one, without MPI
   double timeout_seconds = 60;
   std::optional<int> expect_ranks;
+  std::string interfaces = {};  // comma separated; between hosts, for what is not measured
 };
 
-// Adds --local, --local-processes, --timeout (-T) and --expect-ranks to `command`; `options`
-// outlives the parse.
+// Adds --local, --local-processes, --timeout (-T), --expect-ranks and --iface to `command`;
+// `options` outlives the parse.
 void AddRankOptions(CLI::App& command, RankOptions* options);
 
 // Most ranks that --local and --local-processes take, and that are started without a launcher.

@@ -7,7 +7,7 @@
 
 #include "bench/probes.h"
 #include "bench/signals.h"
-#include "topology/check.h"
+#include "topology/network.h"
 
 namespace hockney {
 namespace {
@@ -23,15 +23,12 @@ constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
 }  // namespace
 
 Rig::Rig(Session& session, const SweepOptions& options, const Launch& launch)
-    : session_(session), options_(options), launch_(launch) {
-  Session local = session.SplitSharedMemory();
-  if (local.ranks() != session.ranks()) {
-    throw Agreed<EnvironmentError>(
-        "sweep: the ranks are on several hosts; this version measures one host");
-  }
-  place_ = PlaceRank(session, local);
-  llc_ = FindLastLevelCache(*place_.machine, options.llc_bytes);
-}
+    : session_(session),
+      options_(options),
+      launch_(launch),
+      local_(session.SplitSharedMemory()),
+      place_(PlaceRank(session, local_)),
+      llc_(FindLastLevelCache(*place_.machine, options.llc_bytes)) {}
 
 std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   std::size_t bytes = 0;
@@ -59,7 +56,8 @@ std::unique_ptr<Prepared> Rig::PrepareBarrier() {
   Call call;
   call.shape = shape;
   call.counts = EvenCounts(shape, 0);
-  const Algorithm& row = *FindAlgorithm(Collective::kBarrier, "direct");
+  const Algorithm& row =
+      *FindAlgorithm(Collective::kBarrier, place_.hosts == 1 ? "direct" : "recursive_doubling");
   const FlowLimits& limits = domain_->options().limits;
   return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
                             StorePolicy::kCached);
@@ -72,7 +70,7 @@ void Rig::CollectFactsOfRun() {
                          .mpi_library = mpi_ ? mpi_->Library() : ""});
   const std::string single_copy = mpi_ ? mpi_->SingleCopy() : "";
   if (mpi_) {
-    const std::string attach = ProbeCrossMemoryAttach(session_);
+    const std::string attach = ProbeCrossMemoryAttach(local_);
     facts_["cross_memory_attach"] = attach;
     // MPI libraries do not say that they were refused it, and go another way or fail.
     if (session_.rank() == 0 && attach.starts_with("denied") && single_copy == "cma") {
@@ -86,8 +84,29 @@ void Rig::CollectFactsOfRun() {
   facts_["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
 }
 
+void Rig::MakeDomain(const HostDomain::Options& options) {
+  if (place_.hosts == 1) {
+    domain_ = std::make_unique<HostDomain>(session_, options);
+    return;
+  }
+  wire_ = std::make_unique<UcxWire>(session_, GatherHostNames(session_));
+  domain_ = std::make_unique<HostDomain>(session_, local_, *wire_, options);
+}
+
+void Rig::MakeTimer() {
+  barrier_ = PrepareBarrier();
+  if (place_.hosts == 1) {
+    tick_ = std::make_unique<TickStart>(*domain_, options_.timeout_seconds);
+    if (!place_.oversubscribed && session_.ranks() > 1) {
+      line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
+    }
+  }
+  timer_ = std::make_unique<Timer>(session_, *barrier_, tick_.get(), launch_.watchdog(),
+                                   [] { return InterruptGuard::Signal() != 0; });
+}
+
 void Rig::SetUp(std::span<const Cell> cells) {
-  domain_ = std::make_unique<HostDomain>(session_, DomainOptions(cells));
+  MakeDomain(DomainOptions(cells));
   executor_ = std::make_unique<HostExecutor>(
       session_, *domain_,
       HostExecutor::Options{.oversubscribed = place_.oversubscribed,
@@ -97,13 +116,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
       std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
     mpi_ = std::make_unique<MpiBaseline>(session_);
   }
-  barrier_ = PrepareBarrier();
-  tick_ = std::make_unique<TickStart>(*domain_, options_.timeout_seconds);
-  if (!place_.oversubscribed && session_.ranks() > 1) {
-    line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
-  }
-  timer_ = std::make_unique<Timer>(session_, *barrier_, *tick_, launch_.watchdog(),
-                                   [] { return InterruptGuard::Signal() != 0; });
+  MakeTimer();
   if (options_.buffers == BufferState::kCold) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
   }
@@ -118,6 +131,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
               .verified = &verified_,
               .options = &options_,
               .llc = llc_,
+              .hosts = place_.hosts,
               .oversubscribed = place_.oversubscribed,
               .watchdog = &launch_.watchdog()};
   CollectFactsOfRun();

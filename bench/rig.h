@@ -16,8 +16,7 @@ namespace hockney {
 // shared memory, executor, barrier, clock and MPI.
 class Rig {
  public:
-  // Places the rank. Collective over `session`, whose ranks are one host's; throws EnvironmentError
-  // if they are not. All arguments outlive the rig.
+  // Places the rank. Collective over `session`. All arguments outlive the rig.
   Rig(Session& session, const SweepOptions& options, const Launch& launch);
 
   // Makes ready for these cells. Collective; throws EnvironmentError if memory is short.
@@ -32,19 +31,23 @@ class Rig {
 
  private:
   HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
+  void MakeDomain(const HostDomain::Options& options);
+  void MakeTimer();
   std::unique_ptr<Prepared> PrepareBarrier();
   void CollectFactsOfRun();
 
   Session& session_;
   const SweepOptions& options_;
   const Launch& launch_;
+  Session local_;  // the ranks of this host
   RankPlace place_;
   LastLevelCache llc_;
   nlohmann::ordered_json facts_;
+  std::unique_ptr<UcxWire> wire_;  // null: there is only one host
   std::unique_ptr<HostDomain> domain_;
   std::unique_ptr<HostExecutor> executor_;
   std::unique_ptr<Prepared> barrier_;
-  std::unique_ptr<TickStart> tick_;
+  std::unique_ptr<TickStart> tick_;  // null: the ranks are on several hosts
   std::unique_ptr<LineProbe> line_probe_;
   std::unique_ptr<MpiBaseline> mpi_;
   std::unique_ptr<Timer> timer_;

@@ -46,7 +46,7 @@ void Timer::RunOne(const Timed& thing, Start start, std::vector<std::int64_t>& s
   if (thing.before) thing.before();
   barrier_.Run();
   if (thing.blocking != nullptr) watchdog_.Arm(thing.blocking);
-  if (start == Start::kTick) tick_.Wait();
+  if (start == Start::kTick) tick_->Wait();
   stamps.push_back(NowNs());
   for (Prepared* call : thing.calls) {
     call->Run();

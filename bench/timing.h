@@ -37,8 +37,9 @@ enum class Start { kBarrier, kTick };
 class Timer {
  public:
   // `barrier` is our own and used for every competitor, whoever's collective is timed. `stop` says
-  // whether this rank was told to stop. All outlive the timer.
-  Timer(Session& session, Prepared& barrier, TickStart& tick, Watchdog& watchdog,
+  // whether this rank was told to stop. `tick` may be null, then Start::kTick is not asked for. All
+  // outlive the timer.
+  Timer(Session& session, Prepared& barrier, TickStart* tick, Watchdog& watchdog,
         std::function<bool()> stop)
       : session_(session),
         barrier_(barrier),
@@ -59,7 +60,7 @@ class Timer {
 
   Session& session_;
   Prepared& barrier_;
-  TickStart& tick_;
+  TickStart* tick_;
   Watchdog& watchdog_;
   std::function<bool()> stop_;
   bool interrupted_ = false;

@@ -4,7 +4,6 @@
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -13,10 +12,10 @@
 #include <string>
 #include <utility>
 
-#include "topology/abstract_address.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "topology/deadline.h"
+#include "topology/peer_door.h"
 #include "topology/session.h"
 
 namespace hockney {
@@ -26,46 +25,30 @@ const char* StatusText(ssize_t status) { return status == -1 ? strerrordesc_np(e
 
 bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
 
-std::string RandomName() {
-  std::array<unsigned char, 16> nonce{};
-  HOCKNEY_CHECK(getrandom(nonce.data(), nonce.size(), 0));
-  std::string name = "hockney-";
-  for (const unsigned char byte : nonce) name += fmt::format("{:02x}", byte);
-  return name;
-}
+// What one rank says to another that it has connected to.
+struct Greeting {
+  std::array<std::byte, 16> secret{};
+  std::int32_t rank = -1;
+};
 
-FileDescriptor NewSocket() {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  HOCKNEY_CHECK(fd);
-  return FileDescriptor(fd);
-}
-
-// Other users can see and use abstract names, which have no permissions of their own.
-bool IsSameUser(const FileDescriptor& connection) {
-  ucred peer{};
-  socklen_t bytes = sizeof peer;
-  HOCKNEY_CHECK(getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &bytes));
-  return peer.uid == geteuid();
+std::array<std::byte, 16> AgreeSecret(Session& session) {
+  std::array<std::byte, 16> secret{};
+  HOCKNEY_CHECK(getrandom(secret.data(), secret.size(), 0));
+  session.Broadcast(secret, 0);
+  return secret;
 }
 
 // Ranks connect to all ranks above them and are connected to by all below, all at once, so that no
 // order of arrival blocks.
 class Meeting {
  public:
-  explicit Meeting(Session& session) : session_(session), links_(session.ranks()) {
-    std::string name;
-    RunOnAllOrThrow(session, [&] {
-      RequireOpenFiles(static_cast<std::uint64_t>(session.ranks()));
-      listener_ = NewSocket();
-      name = RandomName();
-      const AbstractAddress address(name);
-      HOCKNEY_CHECK(bind(listener_.get(), address.get(), address.bytes));
-      HOCKNEY_CHECK(listen(listener_.get(), session.ranks()));
-    });
-    for (const auto& bytes : session.AllGather(std::as_bytes(std::span(name)))) {
-      names_.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-    }
-  }
+  // `doors` lead to all ranks together, door_of[r] to rank r.
+  Meeting(Session& session, std::vector<PeerDoor*> doors, std::vector<PeerDoor*> door_of)
+      : session_(session),
+        doors_(std::move(doors)),
+        door_of_(std::move(door_of)),
+        mine_{AgreeSecret(session), session.rank()},
+        links_(session.ranks()) {}
 
   std::vector<FileDescriptor> Run() {
     const Deadline deadline(session_.timeout_seconds());
@@ -74,7 +57,8 @@ class Meeting {
     while (next < session_.ranks() || missing > 0) {
       const bool connected = next < session_.ranks() && Connect(next);
       if (connected) ++next;
-      const bool accepted = missing > 0 && Accept();
+      bool accepted = false;
+      for (PeerDoor* door : doors_) accepted = Accept(*door) || accepted;
       const bool greeted = missing > 0 && Greet();
       if (greeted) --missing;
       if (connected || accepted || greeted) continue;
@@ -86,61 +70,51 @@ class Meeting {
 
  private:
   bool Connect(int peer);
-  bool Accept();
+  bool Accept(const PeerDoor& door);
   bool Greet();
   void Sleep(const Deadline& deadline) const;
   [[noreturn]] void ThrowTimeout() const;
 
   Session& session_;
+  std::vector<PeerDoor*> doors_;
+  std::vector<PeerDoor*> door_of_;
+  Greeting mine_;
   std::vector<FileDescriptor> links_;
-  std::vector<std::string> names_;
-  FileDescriptor listener_;
   std::vector<FileDescriptor> strangers_;  // whose rank has not come yet
 };
 
 // Returns whether `peer` took the connection; false if it must be tried again.
 bool Meeting::Connect(int peer) {
-  FileDescriptor connection = NewSocket();
-  const AbstractAddress address(names_[peer]);
-  if (connect(connection.get(), address.get(), address.bytes) == -1) {
-    if (WouldBlock()) return false;  // its queue is full
-    if (errno == ECONNREFUSED) {
-      throw TimeoutError(fmt::format(
-          "rank {} finds rank {} gone while connecting, or in another network name space",
-          session_.rank(), peer));
-    }
-    HOCKNEY_CHECK(-1);
-  }
-  if (!IsSameUser(connection)) {
-    throw EnvironmentError(
-        fmt::format("rank {} runs as another user than rank {}", peer, session_.rank()));
-  }
-  const std::int32_t mine = session_.rank();
+  FileDescriptor connection = door_of_[peer]->Connect(peer);
+  if (!connection.valid()) return false;
   // Into an empty socket, so it fits.
-  HOCKNEY_CHECK(send(connection.get(), &mine, sizeof mine, MSG_NOSIGNAL));
+  HOCKNEY_CHECK(send(connection.get(), &mine_, sizeof mine_, MSG_NOSIGNAL));
   links_[peer] = std::move(connection);
   return true;
 }
 
-bool Meeting::Accept() {
+bool Meeting::Accept(const PeerDoor& door) {
   FileDescriptor connection(
-      accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      accept4(door.listener().get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (!connection.valid() && (WouldBlock() || errno == ECONNABORTED)) return false;
   HOCKNEY_CHECK(connection.get());
-  if (IsSameUser(connection)) strangers_.push_back(std::move(connection));
+  if (door.Admits(connection)) strangers_.push_back(std::move(connection));
   return true;
 }
 
 // Returns whether one more rank said who it is.
 bool Meeting::Greet() {
   for (std::size_t i = 0; i < strangers_.size(); ++i) {
-    std::int32_t rank = -1;
-    const ssize_t bytes = recv(strangers_[i].get(), &rank, sizeof rank, 0);
-    if (bytes == -1 && WouldBlock()) continue;
+    Greeting theirs;
+    const ssize_t there = recv(strangers_[i].get(), &theirs, sizeof theirs, MSG_PEEK);
+    if ((there == -1 && WouldBlock()) || (there > 0 && there < ssize_t{sizeof theirs})) continue;
     FileDescriptor connection = std::move(strangers_[i]);
     strangers_.erase(strangers_.begin() + static_cast<std::ptrdiff_t>(i));
-    const bool known = bytes == sizeof rank && rank >= 0 && rank < session_.rank();
+    const int rank = theirs.rank;
+    const bool known = there == ssize_t{sizeof theirs} && theirs.secret == mine_.secret &&
+                       rank >= 0 && rank < session_.rank();
     if (!known || links_[rank].valid()) return false;  // not one of us: closed, not counted
+    HOCKNEY_CHECK(recv(connection.get(), &theirs, sizeof theirs, 0));
     links_[rank] = std::move(connection);
     return true;
   }
@@ -159,7 +133,8 @@ void Meeting::ThrowTimeout() const {
 // Returns when something may have changed. A full queue of a peer shows in no poll, hence 10 ms at
 // most.
 void Meeting::Sleep(const Deadline& deadline) const {
-  std::vector<pollfd> waits{{listener_.get(), POLLIN, 0}};
+  std::vector<pollfd> waits;
+  for (const PeerDoor* door : doors_) waits.push_back({door->listener().get(), POLLIN, 0});
   for (const FileDescriptor& stranger : strangers_) waits.push_back({stranger.get(), POLLIN, 0});
   if (poll(waits.data(), waits.size(), deadline.PollMilliseconds(10)) == -1 && errno != EINTR) {
     HOCKNEY_CHECK(-1);
@@ -188,7 +163,36 @@ LinkResult Transfer(const FileDescriptor& link, std::size_t size, short event,
 
 }  // namespace
 
-std::vector<FileDescriptor> ConnectPeers(Session& session) { return Meeting(session).Run(); }
+std::vector<FileDescriptor> ConnectPeers(Session& session) {
+  RunOnAllOrThrow(session, [&] { RequireOpenFiles(static_cast<std::uint64_t>(session.ranks())); });
+  UnixDoor door(session);
+  return Meeting(session, {&door}, std::vector<PeerDoor*>(session.ranks(), &door)).Run();
+}
+
+std::vector<FileDescriptor> ConnectHosts(Session& session, Session& local,
+                                         const std::string& interfaces) {
+  if (local.ranks() == session.ranks()) return ConnectPeers(session);
+  RunOnAllOrThrow(session, [&] { RequireOpenFiles(static_cast<std::uint64_t>(session.ranks())); });
+  const std::vector<int> first_ranks = FirstRanksOfHosts(session, local);
+  UnixDoor near(session);
+  TcpDoor far(session, first_ranks, interfaces);
+  std::vector<PeerDoor*> door_of;
+  for (const int first : first_ranks) {
+    const bool is_near = first == first_ranks[session.rank()];
+    door_of.push_back(is_near ? static_cast<PeerDoor*>(&near) : &far);
+  }
+  return Meeting(session, {&near, &far}, std::move(door_of)).Run();
+}
+
+std::vector<int> FirstRanksOfHosts(Session& session, Session& local) {
+  int first = session.rank();
+  local.Broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+  std::vector<int> firsts;
+  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(&first, 1)))) {
+    std::memcpy(&firsts.emplace_back(), bytes.data(), sizeof first);
+  }
+  return firsts;
+}
 
 LinkResult SendAll(const FileDescriptor& link, std::span<const std::byte> bytes,
                    const Deadline& deadline) {

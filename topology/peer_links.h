@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "topology/file_descriptor.h"
@@ -19,6 +20,15 @@ class Session;
 // TimeoutError if a rank is gone or does not answer within the session's timeout, BackendError if
 // the system refuses.
 std::vector<FileDescriptor> ConnectPeers(Session& session);
+
+// The same for ranks of several hosts: those of one host as above, others over TCP on the
+// interfaces named (ChooseAddresses says which if none is). `local` are the ranks of this host.
+// Throws also EnvironmentError if hosts have no way to each other.
+std::vector<FileDescriptor> ConnectHosts(Session& session, Session& local,
+                                         const std::string& interfaces);
+
+// Returns for every rank the lowest rank of its host. Collective over both.
+std::vector<int> FirstRanksOfHosts(Session& session, Session& local);
 
 // How a transfer over a link ended.
 enum class LinkResult { kDone, kClosed, kTimedOut };

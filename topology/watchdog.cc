@@ -124,8 +124,9 @@ void Watchdog::ReadPeer(int rank) {
     peer.state = note.exit_code == 0 ? PeerState::kLeft : PeerState::kFailed;
     peer.exit_code = note.exit_code;
     peer.lost_rank = note.lost_rank;
-  } else if (bytes == 0 || (bytes == -1 && errno == ECONNRESET)) {
+  } else if (bytes != -1 || (errno != EAGAIN && errno != EINTR)) {
     peer.state = PeerState::kGone;
+    peer.unreachable = bytes == -1 && errno != ECONNRESET;
   }
 }
 
@@ -153,7 +154,6 @@ void Watchdog::LookAtPeers() {
   if (ending.lost_rank) {
     ending.exit_code = kTimeoutExitCode;
     if (Speaks()) ending.cause = "lost " + Describe(*ending.lost_rank);
-    ending.lost_rank = Number(*ending.lost_rank);
   } else {
     for (const Peer& peer : peers_) {
       if (peer.state == PeerState::kFailed && peer.lost_rank >= 0)
@@ -175,11 +175,13 @@ bool Watchdog::Speaks() const {
 
 std::string Watchdog::Describe(int rank) const {
   const auto pid = PidOf(options_.peers[rank]);
-  std::string text =
-      fmt::format("rank {} on {}", Number(rank), HostName());  // all are on this host
+  std::string text = fmt::format("rank {} on {}", rank,
+                                 options_.hosts.empty() ? HostName() : options_.hosts.at(rank));
   if (pid) text += fmt::format(" (pid {})", *pid);
-  return fmt::format("{}: it ended without a word, during {}", text,
-                     *activity() == '\0' ? "the start" : activity());
+  return fmt::format(
+      "{}: {}, during {}", text,
+      peers_[rank].unreachable ? "its host does not answer any more" : "it ended without a word",
+      *activity() == '\0' ? "the start" : activity());
 }
 
 // The guarded thread must not read clocks, so the time counts from when a call was first seen here.
@@ -195,8 +197,8 @@ void Watchdog::LookAtCall() {
   const char* what = what_.load(std::memory_order_acquire);
   // Still the same call, so `what` is its name.
   if (calls_.load(std::memory_order_acquire) != call) return;
-  EndAfterTimeout(fmt::format("rank {} waited {} s in {}", Number(options_.rank),
-                              options_.timeout_seconds, what));
+  EndAfterTimeout(
+      fmt::format("rank {} waited {} s in {}", options_.rank, options_.timeout_seconds, what));
 }
 
 void Watchdog::EndAfterTimeout(const std::string& what) {
@@ -247,15 +249,11 @@ void Watchdog::Leave(int exit_code) {
   Tell(exit_code, -1);
 }
 
-int Watchdog::Number(int rank) const {
-  return options_.numbers.empty() ? rank : options_.numbers.at(rank);
-}
-
 std::optional<int> Watchdog::FindStoppedPeer() const {
   for (std::size_t rank = 0; rank < options_.peers.size(); ++rank) {
     if (!options_.peers[rank].valid()) continue;
     const auto pid = PidOf(options_.peers[rank]);
-    if (pid && IsStopped(*pid)) return Number(static_cast<int>(rank));
+    if (pid && IsStopped(*pid)) return static_cast<int>(rank);
   }
   return std::nullopt;
 }
@@ -267,8 +265,8 @@ void Watchdog::End(const Ending& ending) {
   try {
     if (last_words_) last_words_(ending);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: rank {}: last words failed: {}\n", options_.program,
-               Number(options_.rank), error.what());
+    fmt::print(stderr, "{}: rank {}: last words failed: {}\n", options_.program, options_.rank,
+               error.what());
   }
   _exit(ending.exit_code);
 }

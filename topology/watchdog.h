@@ -29,11 +29,11 @@ struct Ending {
 class Watchdog {
  public:
   struct Options {
-    double timeout_seconds = 60;      // of a guarded call, > 0
-    int rank = 0;                     // of this process among `peers`
-    std::vector<int> numbers = {};    // the run's number of each of these ranks; empty: the same
-    std::string program = "hockney";  // begins the line on stderr
-    std::vector<FileDescriptor> peers = {};  // of ConnectPeers; empty: no peers to watch
+    double timeout_seconds = 60;             // of a guarded call, > 0
+    int rank = 0;                            // of this process among `peers`
+    std::string program = "hockney";         // begins the line on stderr
+    std::vector<FileDescriptor> peers = {};  // of ConnectHosts; empty: no peers to watch
+    std::vector<std::string> hosts = {};     // of the peers; empty: all are on this one
     std::function<int()> signal = {};        // the signal that asked for the end, 0 if none did
   };
 
@@ -79,6 +79,7 @@ class Watchdog {
     PeerState state = PeerState::kAlive;
     int exit_code = 0;
     int lost_rank = -1;
+    bool unreachable = false;  // gone, but no word came that it ended
   };
 
   void Watch(const std::stop_token& stop);
@@ -86,7 +87,6 @@ class Watchdog {
   void LookAtPeers();
   void ReadPeer(int rank);
   void LookAtCall();
-  int Number(int rank) const;
   void LookAtSignal();
   std::string Describe(int rank) const;
   bool Speaks() const;

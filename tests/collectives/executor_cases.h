@@ -28,8 +28,7 @@ std::size_t ArenaBytes(const ExecutorCase& test);
 
 // Runs the case `calls` times with new data each time, all ranks of `session` together. Returns ""
 // when every rank's output equals the reference interpreter's bit for bit, no byte around the
-// buffers changed and, apart, the input is intact; otherwise what differs. The verdict is rank 0's:
-// it reads the others' arenas.
+// buffers changed and, apart, the input is intact; otherwise what differs. The verdict is rank 0's.
 std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
                     const ExecutorCase& test, int calls);
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -8,52 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "collectives/executors/host/connection.h"
+#include "collectives/executors/host/remote_links.h"
 #include "collectives/flow.h"
 #include "collectives/memory/host_memory.h"
 #include "topology/session.h"
 
 namespace hockney {
 
-inline constexpr int kMaxSlots = 8;  // a power of two; their lengths share a line with the counter
-
-// A counter that one rank writes and one rank polls, on lines of its own. Beside it lie the lengths
-// of the messages it announces.
-struct alignas(128) SharedCounter {
-  std::atomic<std::uint64_t> value{0};
-  std::atomic<std::uint32_t> message_bytes[kMaxSlots]{};
-};
-static_assert(sizeof(SharedCounter) == 128 && std::atomic<std::uint64_t>::is_always_lock_free);
-
-// The counters of one connection end, in the memory of the rank that polls them.
-struct ConnectionCounters {
-  SharedCounter tokens;         // given by the peer
-  SharedCounter slot_messages;  // sent by the peer
-  SharedCounter slot_credits;   // messages to the peer that it has read
-  SharedCounter packet_credits;
-};
-
-// Both ends of the connections between this rank and one peer on one lane, and how far they got.
-// The counts run on over all calls.
-struct Connection {
-  ConnectionCounters* here = nullptr;   // polled by this rank
-  ConnectionCounters* there = nullptr;  // polled by the peer
-  std::byte* inbox = nullptr;           // slots in this rank's memory, written by the peer
-  std::byte* outbox = nullptr;          // slots in the peer's memory
-  std::atomic<std::uint64_t>* packet_inbox = nullptr;
-  std::atomic<std::uint64_t>* packet_outbox = nullptr;
-  struct Counts {
-    std::uint64_t sent = 0;
-    std::uint64_t read = 0;
-    std::uint64_t seen_sent = 0;  // last polled values
-    std::uint64_t seen_read = 0;
-  };
-  Counts slots;
-  Counts packets;
-  Counts tokens;
-};
-
-// What the ranks of one host share to run programs: boards, counters, slots and an arena for the
-// users' buffers, in one HostMemory.
+// What ranks need to run programs: with those of one host they share boards, counters, slots and an
+// arena for the users' buffers, in one HostMemory; with those of other hosts they talk over a wire.
 class HostDomain {
  public:
   struct Options {
@@ -66,12 +29,22 @@ class HostDomain {
   // Collective over `session`, whose ranks share this host's memory. Throws as HostMemory::Create,
   // and std::invalid_argument for options out of range.
   HostDomain(Session& session, const Options& options);
+  // The same for ranks of several hosts; `local` is session.SplitSharedMemory(), and `wire`
+  // outlives the domain. Collective over `session`.
+  HostDomain(Session& session, Session& local, UcxWire& wire, const Options& options);
+  HostDomain(const HostDomain&) = delete;
+  HostDomain& operator=(const HostDomain&) = delete;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   const Options& options() const { return options_; }
   double page_kib() const { return page_kib_; }
-  // This rank's part of the arena, and rank's part as mapped here.
+  // Whether the rank is on this host; its memory can be reached only then.
+  bool IsLocal(int rank) const { return local_of_[rank] >= 0; }
+  // The links with other hosts; null if there is only this one.
+  RemoteLinks* remote() const { return remote_.get(); }
+  // This rank's part of the arena, and rank's part as mapped here. Throws std::out_of_range for a
+  // rank of another host.
   std::span<std::byte> arena() const { return ArenaOf(rank_); }
   std::span<std::byte> ArenaOf(int rank) const;
   Connection& At(int lane, int peer) { return connections_[lane * ranks_ + peer]; }
@@ -87,15 +60,21 @@ class HostDomain {
     std::size_t slots = 0;
     std::size_t packets = 0;
   };
-  Place FindPlace(int lane, int peer) const;
+  void FindLocalRanks(Session& session, Session& local);
+  void ShareMemory(Session& local);
+  void Join(int lane, int peer);
+  Place FindPlace(int lane, int local_peer) const;
   std::size_t ControlBytes() const;
 
   int rank_ = 0;
   int ranks_ = 1;
   Options options_;
+  std::vector<int> local_of_;  // by rank: its number on this host, -1 elsewhere
+  int local_ranks_ = 1;
   double page_kib_ = 0;
-  std::shared_ptr<HostMemory> memory_;
+  std::shared_ptr<HostMemory> memory_;  // by number on this host
   std::vector<Connection> connections_;
+  std::unique_ptr<RemoteLinks> remote_;
 };
 
 }  // namespace hockney

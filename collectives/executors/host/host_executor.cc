@@ -10,6 +10,7 @@
 
 #include "collectives/executors/host/host_machine.h"
 #include "collectives/executors/in_place.h"
+#include "collectives/partners.h"
 #include "topology/check.h"
 
 namespace hockney {
@@ -88,16 +89,33 @@ class HostPrepared : public Prepared {
         moved = moved || progress == Progress::kMoved;
         done += progress == Progress::kDone ? 1 : 0;
       }
+      if (domain_.remote() != nullptr) domain_.remote()->Progress();
       if (moved) {
         waiting.Moved();
-      } else if (done < lanes && !waiting.Pause()) {
+      } else if (done < lanes && !Pause(waiting)) {
         ThrowTimeout();
       }
     }
+    if (domain_.remote() != nullptr) LetMessagesLeave(waiting);
   }
 
  private:
+  bool Pause(Waiting& waiting) const {
+    return (domain_.remote() == nullptr || domain_.remote()->wire().failure().empty()) &&
+           waiting.Pause();
+  }
+  // Nobody moves them between two calls.
+  void LetMessagesLeave(Waiting& waiting) const {
+    waiting.Moved();
+    while (!domain_.remote()->Progress()) {
+      if (!Pause(waiting)) ThrowTimeout();
+    }
+  }
   [[noreturn]] void ThrowTimeout() const {
+    if (domain_.remote() != nullptr && !domain_.remote()->wire().failure().empty()) {
+      throw TimeoutError(domain_.remote()->wire().failure() + ", in " +
+                         std::string(Name(program_.shape.collective)));
+    }
     if (session_.peer_failed()) {
       throw TimeoutError("rank " + std::to_string(domain_.rank()) + " left " +
                          std::string(Name(program_.shape.collective)) +
@@ -173,22 +191,6 @@ Placement FindPlacement(const Call& call, const Layout& layout, int rank,
   return place;
 }
 
-bool ReachesPeers(const RankProgram& program) {
-  for (const Lane& lane : program.lanes) {
-    for (int s = 0; s < lane.step_count; ++s) {
-      const Step& step = lane.steps[s];
-      const auto is_peer = [](const Operand& o) {
-        return o.place == Place::kPeer || o.place == Place::kAllPeers;
-      };
-      if (std::any_of(step.source, step.source + step.source_count, is_peer) ||
-          std::any_of(step.destination, step.destination + step.destination_count, is_peer)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
-
 // Working room for the largest step, so that Run allocates nothing.
 void ReserveRoom(HostCall& call, const HostDomain& domain, int lanes) {
   const std::size_t operands = static_cast<std::size_t>(domain.ranks()) * kMaxOperands;
@@ -202,6 +204,13 @@ void ReserveRoom(HostCall& call, const HostDomain& domain, int lanes) {
 }
 
 }  // namespace
+
+void HostExecutor::Reach(const RankProgram& program) {
+  if (domain_.remote() == nullptr) return;
+  std::vector<int> remote = PartnersOf(program);
+  std::erase_if(remote, [this](int rank) { return domain_.IsLocal(rank); });
+  domain_.remote()->wire().Connect(remote, options_.timeout_seconds);
+}
 
 HostExecutor::HostExecutor(Session& session, HostDomain& domain, const Options& options)
     : session_(session), domain_(domain), options_(options) {}
@@ -232,13 +241,18 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
                                 std::to_string(program.lanes.size()) + " lanes, there are " +
                                 std::to_string(domain_.options().lanes));
   }
-  const bool reaches_peers = ReachesPeers(program);
+  const std::vector<int> in_reach = MemoryPartnersOf(program);
+  Reach(program);
   auto prepared = std::make_unique<HostPrepared>(Company{session_, domain_, options_},
                                                  std::move(program), std::move(layout), flow.flow);
   HostCall& host = prepared->call();
   host.inputs.assign(domain_.ranks(), nullptr);
   host.outputs.assign(domain_.ranks(), nullptr);
-  for (int peer = 0; peer < domain_.ranks() && reaches_peers; ++peer) {
+  for (const int peer : in_reach) {
+    if (!domain_.IsLocal(peer)) {
+      throw std::invalid_argument(std::string(row.name) + " reaches the memory of rank " +
+                                  std::to_string(peer) + ", which is on another host");
+    }
     if (!places[peer].in_arena) {
       throw std::invalid_argument(std::string(row.name) + " reaches peers' memory: rank " +
                                   std::to_string(peer) + "'s buffers must lie in its arena");

@@ -21,7 +21,7 @@ constexpr std::uint64_t kDataMask = 0xffffffff;
 bool HostMachine::Unpack(int lane, int peer, Connection& c) {
   const std::uint64_t flag = FlagOf(c.packets.read);
   const std::atomic<std::uint64_t>* words =
-      c.packet_inbox + SlotOf(c.packets.read) * domain_.PacketWords();
+      c.packet_inbox + SlotOf(c, c.packets.read) * domain_.PacketWords();
   const std::uint64_t head = words[0].load(std::memory_order_acquire);
   if ((head & ~kDataMask) != flag) return false;
   const std::size_t bytes = head & kDataMask;
@@ -41,7 +41,7 @@ bool HostMachine::Unpack(int lane, int peer, Connection& c) {
 void HostMachine::Pack(Connection& c, const std::byte* data, std::size_t bytes) {
   const std::uint64_t flag = FlagOf(c.packets.sent);
   std::atomic<std::uint64_t>* words =
-      c.packet_outbox + SlotOf(c.packets.sent) * domain_.PacketWords();
+      c.packet_outbox + SlotOf(c, c.packets.sent) * domain_.PacketWords();
   const std::size_t whole = bytes / 4 * 4;
   for (std::size_t i = 0; i < whole; i += 4) {
     std::uint32_t value = 0;
@@ -73,13 +73,15 @@ void HostMachine::AddSource(int lane, int peer, const Operand& source, std::size
   Connection& c = domain_.At(lane, peer);
   const std::byte* data = nullptr;
   std::size_t message_bytes = 0;
-  if (source.buffer == Buffer::kPackets) {
+  if (UsesPackets(c, source.buffer)) {
     data = UnpackedAt(lane, peer);
     message_bytes = call_.unpacked_bytes[static_cast<std::size_t>(lane) * ranks() + peer];
   } else {
-    const std::size_t slot = SlotOf(c.slots.read);
+    const std::size_t slot = SlotOf(c, c.slots.read);
     data = c.inbox + slot * domain_.options().limits.slot_bytes;
-    message_bytes = c.here->slot_messages.message_bytes[slot].load(std::memory_order_relaxed);
+    message_bytes = c.remote != nullptr
+                        ? c.remote->MessageBytes(c.slots.read)
+                        : c.here->slot_messages.message_bytes[slot].load(std::memory_order_relaxed);
   }
   // Without a memory operand the message itself says how long the one chunk is.
   if (gathered.bytes == kUnknown && source.run.count == 1) gathered.bytes = message_bytes;
@@ -89,14 +91,14 @@ void HostMachine::AddSource(int lane, int peer, const Operand& source, std::size
 
 void HostMachine::AddTarget(int lane, int peer, const Operand& target, std::size_t offset,
                             Gathered& gathered) {
+  const Connection& c = domain_.At(lane, peer);
   gathered.to_slots = true;
-  if (target.buffer == Buffer::kPackets) {
+  if (UsesPackets(c, target.buffer)) {
     if (!gathered.to_packets) call_.targets.push_back(call_.staged.data() + offset);
     gathered.to_packets = true;
     return;
   }
-  const Connection& c = domain_.At(lane, peer);
-  call_.targets.push_back(c.outbox + SlotOf(c.slots.sent) * domain_.options().limits.slot_bytes +
+  call_.targets.push_back(c.outbox + SlotOf(c, c.slots.sent) * domain_.options().limits.slot_bytes +
                           offset);
 }
 
@@ -122,10 +124,12 @@ void HostMachine::Announce(int lane, const Step& step, const LoopCounters& at, s
     if (!IsFifo(target)) continue;
     ForEachPeer(target, at, ranks(), [&](int peer) {
       Connection& c = domain_.At(lane, peer);
-      if (target.buffer == Buffer::kPackets) {
+      if (c.remote != nullptr) {
+        c.remote->SetMessageBytes(c.slots.sent, bytes);
+      } else if (target.buffer == Buffer::kPackets) {
         Pack(c, call_.staged.data(), bytes);
       } else {
-        c.there->slot_messages.message_bytes[SlotOf(c.slots.sent)].store(
+        c.there->slot_messages.message_bytes[SlotOf(c, c.slots.sent)].store(
             static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
       }
       return true;
@@ -184,6 +188,7 @@ void HostMachine::Move(int lane, const Step& step, const LoopCounters& at, int s
 
 void HostMachine::Sent(int lane, int peer, Buffer buffer) {
   Connection& c = domain_.At(lane, peer);
+  if (c.remote != nullptr) return c.remote->Sent();
   if (buffer == Buffer::kPackets) {
     ++c.packets.sent;
     return;
@@ -194,6 +199,7 @@ void HostMachine::Sent(int lane, int peer, Buffer buffer) {
 
 void HostMachine::Consumed(int lane, int peer, Buffer buffer) {
   Connection& c = domain_.At(lane, peer);
+  if (c.remote != nullptr) return c.remote->Consumed();
   if (buffer != Buffer::kPackets) {
     // Release pairs with the acquire in CreditReady.
     c.there->slot_credits.value.store(++c.slots.read, std::memory_order_release);
@@ -204,7 +210,7 @@ void HostMachine::Consumed(int lane, int peer, Buffer buffer) {
   const std::uint64_t phase = c.packets.read & (kFlagPeriod - 1);
   if (phase >= kFlagPeriod - domain_.options().limits.slots) {
     std::atomic<std::uint64_t>* words =
-        c.packet_inbox + SlotOf(c.packets.read) * domain_.PacketWords();
+        c.packet_inbox + SlotOf(c, c.packets.read) * domain_.PacketWords();
     for (std::size_t i = 0; i < domain_.PacketWords(); ++i) {
       words[i].store(0, std::memory_order_relaxed);
     }

@@ -63,12 +63,13 @@ class HostMachine {
       ++lane_tokens_[LanePair(lane, target.index)];
     } else {
       Connection& c = domain_.At(lane, target.index);
+      if (c.remote != nullptr) return c.remote->GiveToken();
       c.there->tokens.value.store(++c.tokens.sent, std::memory_order_release);
     }
   }
   bool MessageReady(int lane, int peer, Buffer buffer) {
     Connection& c = domain_.At(lane, peer);
-    if (buffer == Buffer::kPackets) return Unpack(lane, peer, c);
+    if (UsesPackets(c, buffer)) return Unpack(lane, peer, c);
     if (c.slots.seen_sent != c.slots.read) return true;
     // Acquire pairs with the release in Sent.
     c.slots.seen_sent = c.here->slot_messages.value.load(std::memory_order_acquire);
@@ -76,6 +77,7 @@ class HostMachine {
   }
   bool CreditReady(int lane, int peer, Buffer buffer) {
     Connection& c = domain_.At(lane, peer);
+    if (c.remote != nullptr) return c.remote->CreditReady();
     Connection::Counts& counts = buffer == Buffer::kPackets ? c.packets : c.slots;
     const auto slots = static_cast<std::uint64_t>(domain_.options().limits.slots);
     if (counts.sent - counts.seen_read < slots) return true;
@@ -101,7 +103,11 @@ class HostMachine {
   std::size_t LanePair(int from, int to) const {
     return static_cast<std::size_t>(from) * domain_.options().lanes + to;
   }
-  std::size_t SlotOf(std::uint64_t message) const {
+  static bool UsesPackets(const Connection& c, Buffer buffer) {
+    return buffer == Buffer::kPackets && c.remote == nullptr;
+  }
+  std::size_t SlotOf(const Connection& c, std::uint64_t message) const {
+    if (c.remote != nullptr) return c.remote->SlotOf(message);
     return message & static_cast<std::uint64_t>(domain_.options().limits.slots - 1);
   }
   std::byte* UnpackedAt(int lane, int peer) {

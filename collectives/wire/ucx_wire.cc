@@ -1,0 +1,360 @@
+#include "collectives/wire/ucx_wire.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <ucp/api/ucp.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <utility>
+
+#include "collectives/wire/endpoint_text.h"
+#include "topology/agree.h"
+#include "topology/check.h"
+#include "topology/deadline.h"
+#include "topology/session.h"
+
+namespace hockney {
+namespace {
+
+constexpr unsigned kMessageId = 1;
+
+const char* StatusText(ucs_status_t status) {
+  return status == UCS_OK || status == UCS_INPROGRESS ? nullptr : ucs_status_string(status);
+}
+
+template <class T, void (*kFree)(T*)>
+struct Freer {
+  void operator()(T* object) const { kFree(object); }
+};
+using Context = std::unique_ptr<ucp_context, Freer<ucp_context, ucp_cleanup>>;
+using Worker = std::unique_ptr<ucp_worker, Freer<ucp_worker, ucp_worker_destroy>>;
+
+// UCX would join ranks of one machine by its own shared memory, also those that MPI puts on
+// different hosts.
+Context MakeContext() {
+  ucp_config_t* config = nullptr;
+  HOCKNEY_CHECK(ucp_config_read(nullptr, nullptr, &config));
+  const std::unique_ptr<ucp_config_t, Freer<ucp_config_t, ucp_config_release>> owner(config);
+  if (std::getenv("UCX_TLS") == nullptr) HOCKNEY_CHECK(ucp_config_modify(config, "TLS", "^sm"));
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM;
+  params.name = "hockney";
+  ucp_context_h context = nullptr;
+  HOCKNEY_CHECK(ucp_init(&params, config, &context));
+  return Context(context);
+}
+
+Worker MakeWorker(ucp_context_h context) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  ucp_worker_h worker = nullptr;
+  HOCKNEY_CHECK(ucp_worker_create(context, &params, &worker));
+  return Worker(worker);
+}
+
+std::vector<std::byte> AddressOf(ucp_worker_h worker) {
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  HOCKNEY_CHECK(ucp_worker_get_address(worker, &address, &bytes));
+  const auto* begin = reinterpret_cast<const std::byte*>(address);
+  std::vector<std::byte> copy(begin, begin + bytes);
+  ucp_worker_release_address(worker, address);
+  return copy;
+}
+
+std::uint64_t AgreeNonce(Session& session) {
+  std::random_device random;
+  std::uint64_t nonce = (static_cast<std::uint64_t>(random()) << 32) | random();
+  session.Broadcast(std::as_writable_bytes(std::span(&nonce, 1)), 0);
+  return nonce;
+}
+
+}  // namespace
+
+class UcxWire::Impl {
+ public:
+  Impl(Session& session, std::vector<std::string> hosts);
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
+  ~Impl();
+
+  void Connect(std::span<const int> peers, double timeout_seconds);
+  void Send(int peer, WireSend& send, std::span<const std::byte> data);
+  void Progress();
+  bool StartReceive(const WireHeader& header, void* description);
+  std::string EndpointText(int peer) const;
+
+  WireReceiver* receiver = nullptr;
+  std::string failure;
+
+ private:
+  struct Peer {
+    Impl* wire = nullptr;
+    int rank = 0;
+    ucp_ep_h endpoint = nullptr;
+    bool answered = false;  // its hello has come
+    WireSend hello{};
+  };
+  // A large message whose data is on its way here.
+  struct Incoming {
+    Impl* wire = nullptr;
+    WireHeader header{};
+  };
+
+  static ucs_status_t TakeMessage(void* self, const void* header, std::size_t header_bytes,
+                                  void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
+  static void EndSend(void* request, ucs_status_t status, void* send);
+  static void EndReceive(void* request, ucs_status_t status, std::size_t bytes, void* incoming);
+  static void EndPeer(void* peer, ucp_ep_h endpoint, ucs_status_t status);
+  ucs_status_t Take(const WireHeader& header, void* data, std::size_t bytes, bool is_description);
+  void Open(Peer& peer);
+  void Fail(int rank, ucs_status_t status);
+  std::string Silent(std::span<const int> peers, double timeout_seconds) const;
+
+  int rank_;
+  std::vector<std::string> hosts_;
+  std::uint64_t nonce_ = 0;
+  Context context_;
+  Worker worker_;
+  std::vector<std::vector<std::byte>> addresses_;
+  std::vector<Peer> peers_;
+};
+
+UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts)
+    : rank_(session.rank()), hosts_(std::move(hosts)), peers_(session.ranks()) {
+  std::vector<std::byte> address;
+  RunOnAllOrThrow(session, [&] {
+    try {
+      context_ = MakeContext();
+      worker_ = MakeWorker(context_.get());
+      address = AddressOf(worker_.get());
+    } catch (const BackendError& error) {
+      const char* transports = std::getenv("UCX_TLS");
+      const char* devices = std::getenv("UCX_NET_DEVICES");
+      throw EnvironmentError(fmt::format(
+          "UCX finds no way between hosts on {}: {} (UCX_TLS={}, UCX_NET_DEVICES={})",
+          hosts_[rank_], error.what(), transports ? transports : "", devices ? devices : ""));
+    }
+  });
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = kMessageId;
+  handler.cb = TakeMessage;
+  handler.arg = this;
+  HOCKNEY_CHECK(ucp_worker_set_am_recv_handler(worker_.get(), &handler));
+  nonce_ = AgreeNonce(session);
+  addresses_ = session.AllGather(address);
+  for (int r = 0; r < session.ranks(); ++r) {
+    peers_[r].wire = this;
+    peers_[r].rank = r;
+  }
+}
+
+// Closes by force: the peers may be gone, and nothing is in flight that anyone waits for.
+UcxWire::Impl::~Impl() {
+  for (Peer& peer : peers_) {
+    if (peer.endpoint == nullptr) continue;
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = failure.empty() ? 0 : UCP_EP_CLOSE_FLAG_FORCE;
+    void* request = ucp_ep_close_nbx(peer.endpoint, &param);
+    if (!UCS_PTR_IS_PTR(request)) continue;
+    const Deadline deadline(1);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) {
+      ucp_worker_progress(worker_.get());
+    }
+    ucp_request_free(request);
+  }
+}
+
+void UcxWire::Impl::Fail(int rank, ucs_status_t status) {
+  if (!failure.empty()) return;
+  failure = fmt::format("rank {} (host {}) cannot reach rank {} (host {}): {}", rank_,
+                        hosts_[rank_], rank, hosts_[rank], ucs_status_string(status));
+}
+
+void UcxWire::Impl::EndPeer(void* peer, ucp_ep_h, ucs_status_t status) {
+  auto& lost = *static_cast<Peer*>(peer);
+  lost.wire->Fail(lost.rank, status);
+}
+
+void UcxWire::Impl::Open(Peer& peer) {
+  if (peer.endpoint != nullptr) return;
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                      UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(addresses_[peer.rank].data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler = {.cb = EndPeer, .arg = &peer};
+  const ucs_status_t status = ucp_ep_create(worker_.get(), &params, &peer.endpoint);
+  if (status != UCS_OK) {
+    throw EnvironmentError(fmt::format(
+        "rank {} (host {}) has no way to rank {} (host {}): {}; UCX_TLS and UCX_NET_DEVICES choose",
+        rank_, hosts_[rank_], peer.rank, hosts_[peer.rank], ucs_status_string(status)));
+  }
+  Send(peer.rank, peer.hello, {});
+}
+
+// Both sides say hello, so that a way that leads nowhere shows here and not inside a measurement.
+void UcxWire::Impl::Connect(std::span<const int> peers, double timeout_seconds) {
+  for (const int peer : peers) Open(peers_[peer]);
+  const Deadline deadline(timeout_seconds);
+  const auto answered = [this](int peer) {
+    return peers_[peer].answered && !peers_[peer].hello.in_flight;
+  };
+  while (!std::all_of(peers.begin(), peers.end(), answered)) {
+    Progress();
+    if (!failure.empty()) throw TimeoutError(failure);
+    if (deadline.passed()) throw TimeoutError(Silent(peers, timeout_seconds));
+    sched_yield();
+  }
+}
+
+std::string UcxWire::Impl::Silent(std::span<const int> peers, double timeout_seconds) const {
+  std::string names;
+  std::string device;
+  for (const int peer : peers) {
+    if (peers_[peer].answered) continue;
+    names += fmt::format("{}rank {} (host {})", names.empty() ? "" : ", ", peer, hosts_[peer]);
+    if (device.empty()) device = FindEndpointLane(EndpointText(peer)).device;
+  }
+  return fmt::format("rank {} (host {}) waited {} s for an answer over {} of {}", rank_,
+                     hosts_[rank_], timeout_seconds, device.empty() ? "UCX" : device, names);
+}
+
+void UcxWire::Impl::EndSend(void* request, ucs_status_t status, void* send) {
+  auto& ended = *static_cast<WireSend*>(send);
+  ended.in_flight = false;
+  ended.request = nullptr;
+  ucp_request_free(request);
+  static_cast<void>(status);  // the peer's error handler says it
+}
+
+void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> data) {
+  send.header.nonce = nonce_;
+  send.header.from = rank_;
+  send.header.bytes = static_cast<std::uint32_t>(data.size());
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  param.cb.send = EndSend;
+  param.user_data = &send;
+  send.in_flight = true;
+  void* request = ucp_am_send_nbx(peers_[peer].endpoint, kMessageId, &send.header,
+                                  sizeof send.header, data.data(), data.size(), &param);
+  if (request == nullptr) {
+    send.in_flight = false;  // done at once, without a call of EndSend
+  } else if (UCS_PTR_IS_ERR(request)) {
+    send.in_flight = false;
+    Fail(peer, UCS_PTR_STATUS(request));
+  } else {
+    send.request = request;
+  }
+}
+
+ucs_status_t UcxWire::Impl::TakeMessage(void* self, const void* header, std::size_t header_bytes,
+                                        void* data, std::size_t bytes,
+                                        const ucp_am_recv_param_t* param) {
+  WireHeader head;
+  if (header_bytes != sizeof head) return UCS_OK;  // a stranger's: dropped
+  std::memcpy(&head, header, sizeof head);
+  const bool is_description = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  return static_cast<Impl*>(self)->Take(head, data, bytes, is_description);
+}
+
+ucs_status_t UcxWire::Impl::Take(const WireHeader& header, void* data, std::size_t bytes,
+                                 bool is_description) {
+  const bool known = header.nonce == nonce_ && header.from >= 0 &&
+                     header.from < static_cast<int>(peers_.size()) && header.bytes == bytes;
+  if (!known) return UCS_OK;
+  if (header.kind == WireKind::kHello) {
+    peers_[header.from].answered = true;
+    return UCS_OK;
+  }
+  if (receiver == nullptr) return UCS_OK;
+  if (header.kind == WireKind::kCounts) {
+    receiver->Arrived(header);
+    return UCS_OK;
+  }
+  if (is_description) return StartReceive(header, data) ? UCS_INPROGRESS : UCS_OK;
+  std::byte* place = receiver->Place(header);
+  if (place == nullptr) return UCS_OK;
+  if (bytes > 0) std::memcpy(place, data, bytes);
+  receiver->Arrived(header);
+  return UCS_OK;
+}
+
+bool UcxWire::Impl::StartReceive(const WireHeader& header, void* description) {
+  std::byte* place = receiver->Place(header);
+  if (place == nullptr) return false;
+  auto incoming = std::make_unique<Incoming>(Incoming{this, header});
+  ucp_request_param_t param{};
+  param.op_attr_mask =
+      UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+  param.cb.recv_am = EndReceive;
+  param.user_data = incoming.get();
+  void* request = ucp_am_recv_data_nbx(worker_.get(), description, place, header.bytes, &param);
+  if (UCS_PTR_IS_ERR(request)) {
+    Fail(header.from, UCS_PTR_STATUS(request));
+  } else {
+    static_cast<void>(incoming.release());  // EndReceive takes it back
+  }
+  return true;
+}
+
+void UcxWire::Impl::EndReceive(void* request, ucs_status_t status, std::size_t, void* incoming) {
+  const std::unique_ptr<Incoming> ended(static_cast<Incoming*>(incoming));
+  ucp_request_free(request);
+  Impl& wire = *ended->wire;
+  if (status != UCS_OK) {
+    wire.Fail(ended->header.from, status);
+  } else if (wire.receiver != nullptr) {
+    wire.receiver->Arrived(ended->header);
+  }
+}
+
+void UcxWire::Impl::Progress() {
+  while (ucp_worker_progress(worker_.get()) != 0) {
+  }
+}
+
+std::string UcxWire::Impl::EndpointText(int peer) const {
+  if (peers_[peer].endpoint == nullptr) return "";
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* file = open_memstream(&text, &bytes);
+  if (file == nullptr) return "";
+  ucp_ep_print_info(peers_[peer].endpoint, file);
+  std::fclose(file);
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+  return {text, bytes};
+}
+
+UcxWire::UcxWire(Session& session, std::vector<std::string> hosts)
+    : impl_(std::make_unique<Impl>(session, std::move(hosts))) {}
+UcxWire::~UcxWire() = default;
+
+void UcxWire::Connect(std::span<const int> peers, double timeout_seconds) {
+  impl_->Connect(peers, timeout_seconds);
+}
+void UcxWire::SetReceiver(WireReceiver* receiver) { impl_->receiver = receiver; }
+void UcxWire::Send(int peer, WireSend& send, std::span<const std::byte> data) {
+  impl_->Send(peer, send, data);
+}
+void UcxWire::Progress() { impl_->Progress(); }
+const std::string& UcxWire::failure() const { return impl_->failure; }
+std::string UcxWire::Transport(int peer) const {
+  const std::string name = FindEndpointLane(impl_->EndpointText(peer)).transport;
+  return "ucx:" + (name.empty() ? "unknown" : name);
+}
+std::string UcxWire::Device(int peer) const {
+  return FindEndpointLane(impl_->EndpointText(peer)).device;
+}
+
+}  // namespace hockney

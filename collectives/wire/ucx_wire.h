@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace hockney {
+
+class Session;
+
+enum class WireKind : std::uint32_t { kHello, kData, kCounts };
+
+// What goes before the data of every message between ranks of different hosts. Counts are totals
+// since the start, so a message may overtake another or be left out when a later one follows.
+struct WireHeader {
+  std::uint64_t nonce = 0;  // of the run; the wire writes it
+  WireKind kind = WireKind::kHello;
+  std::int32_t from = 0;  // rank
+  std::int32_t lane = 0;
+  std::uint32_t bytes = 0;     // of data behind the header
+  std::uint64_t sequence = 0;  // of data on this lane, from the domain's first count
+  std::uint64_t tokens = 0;    // given to the receiver on this lane
+  std::uint64_t credits = 0;   // messages of the receiver on this lane that have been read
+};
+
+// A message on its way. Its header and data stay as they are until it is done.
+struct WireSend {
+  WireHeader header{};
+  void* request = nullptr;
+  bool in_flight = false;
+};
+
+// Who takes messages. Calls come from inside UcxWire::Progress, by its thread.
+class WireReceiver {
+ public:
+  WireReceiver() = default;
+  WireReceiver(const WireReceiver&) = delete;
+  WireReceiver& operator=(const WireReceiver&) = delete;
+  virtual ~WireReceiver() = default;
+  // Returns where the `header.bytes` bytes of a data message go, which stays valid until Arrived;
+  // null refuses the message. `header` is from the network: nothing in it but the nonce is checked.
+  virtual std::byte* Place(const WireHeader& header) = 0;
+  // The data is there (kData), or there is none (kCounts).
+  virtual void Arrived(const WireHeader& header) = 0;
+};
+
+// Two-sided messages between the ranks of different hosts, as UCX active messages: small ones
+// eager, large ones by rendezvous, any number in flight. No thread of its own: whoever waits calls
+// Progress. One a rank, used by the rank's thread. UCX_* variables mean what they mean to UCX; its
+// shared memory is off, because ranks of one host have ours.
+class UcxWire {
+ public:
+  // Collective over `session`. `hosts` names each rank's host, for messages. Throws on all ranks
+  // alike EnvironmentError if UCX has no transport here (UCX_TLS, UCX_NET_DEVICES), and
+  // TimeoutError.
+  UcxWire(Session& session, std::vector<std::string> hosts);
+  UcxWire(const UcxWire&) = delete;
+  UcxWire& operator=(const UcxWire&) = delete;
+  ~UcxWire();
+
+  // Connects to `peers`, who connect to this rank at the same time; those that are connected
+  // already cost nothing. Throws TimeoutError naming the peers that do not answer within
+  // `timeout_seconds`, their hosts and the interface used.
+  void Connect(std::span<const int> peers, double timeout_seconds);
+
+  // All messages go to `receiver` (null: to nobody) from now on.
+  void SetReceiver(WireReceiver* receiver);
+
+  // Starts to send send.header and `data` to a connected peer. `send` is not in flight and outlives
+  // its flight.
+  void Send(int peer, WireSend& send, std::span<const std::byte> data);
+
+  // Moves what can be moved, now and without waiting.
+  void Progress();
+
+  // Why a connected peer cannot be reached any more, in one line; empty while all can.
+  const std::string& failure() const;
+
+  // How a connected peer is reached, as UCX says: "ucx:tcp", "ucx:rc_mlx5", or "ucx:unknown"; and
+  // over which device, "eth0", or "".
+  std::string Transport(int peer) const;
+  std::string Device(int peer) const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace hockney
