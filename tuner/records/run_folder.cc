@@ -158,6 +158,12 @@ std::int64_t RunFolder::AppendSweep(const SweepRow& row, std::span<const SampleR
   return sweep_rows_++;
 }
 
+void RunFolder::AppendLinks(std::span<const LinkRow> rows) {
+  std::string lines;
+  for (const LinkRow& row : rows) lines += RowLine(row);
+  if (!lines.empty()) AppendTo(&links_, "links.csv", NamesLine<LinkRow>(), lines);
+}
+
 std::string RunFolder::Head() const {
   std::string head;
   for (const auto& [key, value] : header_) {

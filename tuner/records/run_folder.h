@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tuner/records/line_file.h"
+#include "tuner/records/link_row.h"
 #include "tuner/records/sweep_row.h"
 
 namespace hockney {
@@ -74,6 +75,9 @@ class RunFolder {
   // holds a line break.
   std::int64_t AppendSweep(const SweepRow& row, std::span<const SampleRow> samples);
 
+  // Appends rows to links.csv. Throws as AppendSweep does.
+  void AppendLinks(std::span<const LinkRow> rows);
+
  private:
   RunFolder(std::filesystem::path path, CsvHeader header);
   std::string Head() const;
@@ -84,6 +88,7 @@ class RunFolder {
   CsvHeader header_;
   std::optional<LineFile> sweep_;  // opened by the first row
   std::optional<LineFile> samples_;
+  std::optional<LineFile> links_;
   std::int64_t sweep_rows_ = 0;
 };
 

@@ -58,21 +58,19 @@ struct Company {
 
 class HostPrepared : public Prepared {
  public:
-  HostPrepared(const Company& company, RankProgram program, Layout layout, const Flow& flow)
+  HostPrepared(const Company& company, RankProgram program, Layout layout, const Flow& flow,
+               HostCall call)
       : session_(company.session),
         domain_(company.domain),
         options_(company.options),
         program_(std::move(program)),
         layout_(std::move(layout)),
         flow_(flow),
+        call_(std::move(call)),
         states_(program_.lanes.size()),
         lane_tokens_(static_cast<std::size_t>(domain_.options().lanes) * domain_.options().lanes) {
     call_.layout = &layout_;
   }
-
-  HostCall& call() { return call_; }
-  const Layout& layout() const { return layout_; }
-  const RankProgram& program() const { return program_; }
 
   void Run() override {
     HostMachine machine(domain_, call_, lane_tokens_);
@@ -203,6 +201,62 @@ void ReserveRoom(HostCall& call, const HostDomain& domain, int lanes) {
   call.staged.resize(domain.options().limits.packet_slot_bytes);
 }
 
+// A program on its way to be prepared.
+struct Plan {
+  std::string_view name;
+  RankProgram program;
+  const CallFlow& flow;
+  StorePolicy store;
+  std::vector<Placement> places;  // of all ranks; empty if the program reaches no peer's memory
+};
+
+// Lets the call reach the buffers of the peers on this host that the program works in.
+void ReachMemory(const Plan& plan, const HostDomain& domain, HostCall& host) {
+  for (const int peer : MemoryPartnersOf(plan.program)) {
+    if (!domain.IsLocal(peer)) {
+      throw std::invalid_argument(std::string(plan.name) + " reaches the memory of rank " +
+                                  std::to_string(peer) + ", which is on another host");
+    }
+    if (!plan.places.at(peer).in_arena) {
+      throw std::invalid_argument(std::string(plan.name) + " reaches peers' memory: rank " +
+                                  std::to_string(peer) + "'s buffers must lie in its arena");
+    }
+    host.inputs[peer] = domain.ArenaOf(peer).data() + plan.places[peer].input;
+    host.outputs[peer] = domain.ArenaOf(peer).data() + plan.places[peer].output;
+  }
+}
+
+std::unique_ptr<Prepared> MakePrepared(const Company& company, const Call& call, Plan plan) {
+  HostDomain& domain = company.domain;
+  const int rank = domain.rank();
+  const int lanes = static_cast<int>(plan.program.lanes.size());
+  if (lanes > domain.options().lanes) {
+    throw std::invalid_argument(std::string(plan.name) + " needs " + std::to_string(lanes) +
+                                " lanes, there are " + std::to_string(domain.options().lanes));
+  }
+  HostCall host;
+  host.inputs.assign(domain.ranks(), nullptr);
+  host.outputs.assign(domain.ranks(), nullptr);
+  ReachMemory(plan, domain, host);
+  host.inputs[rank] = call.input;
+  host.outputs[rank] = call.output;
+  host.slice_bytes = plan.flow.slice_bytes;
+  host.element_bytes = ElementBytes(call.type);
+  host.memory_kernel = FindKernel(call.type, call.op, plan.store);
+  host.slot_kernel = FindKernel(call.type, call.op, StorePolicy::kCached);
+  // The average of one rank is its input, bit for bit.
+  host.scales = Reduces(call.shape.collective) && call.op == ReduceOp::kAvg && IsFloat(call.type) &&
+                domain.ranks() > 1;
+  Layout layout(call.counts, call.type, plan.flow.cut);
+  if (plan.program.uses_scratch) {
+    host.scratch_room.resize(layout.BufferBytes(rank, Buffer::kScratch));
+    host.scratch = host.scratch_room.data();
+  }
+  ReserveRoom(host, domain, lanes);
+  return std::make_unique<HostPrepared>(company, std::move(plan.program), std::move(layout),
+                                        plan.flow.flow, std::move(host));
+}
+
 }  // namespace
 
 void HostExecutor::Reach(const RankProgram& program) {
@@ -218,7 +272,7 @@ HostExecutor::HostExecutor(Session& session, HostDomain& domain, const Options& 
 std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorithm& row,
                                                 const CallFlow& flow, StorePolicy store) {
   const int rank = domain_.rank();
-  Layout layout(call.counts, call.type, flow.cut);
+  const Layout layout(call.counts, call.type, flow.cut);
   Parameters parameters = flow.parameters;
   const Placement mine = FindPlacement(call, layout, rank, domain_.arena());
   // In place somewhere means in place everywhere: one_shot then has another program.
@@ -236,45 +290,16 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
     places.push_back(told.place);
   }
   RankProgram program = row.build(call.shape, rank, parameters);
-  if (static_cast<int>(program.lanes.size()) > domain_.options().lanes) {
-    throw std::invalid_argument(std::string(row.name) + " needs " +
-                                std::to_string(program.lanes.size()) + " lanes, there are " +
-                                std::to_string(domain_.options().lanes));
-  }
-  const std::vector<int> in_reach = MemoryPartnersOf(program);
   Reach(program);
-  auto prepared = std::make_unique<HostPrepared>(Company{session_, domain_, options_},
-                                                 std::move(program), std::move(layout), flow.flow);
-  HostCall& host = prepared->call();
-  host.inputs.assign(domain_.ranks(), nullptr);
-  host.outputs.assign(domain_.ranks(), nullptr);
-  for (const int peer : in_reach) {
-    if (!domain_.IsLocal(peer)) {
-      throw std::invalid_argument(std::string(row.name) + " reaches the memory of rank " +
-                                  std::to_string(peer) + ", which is on another host");
-    }
-    if (!places[peer].in_arena) {
-      throw std::invalid_argument(std::string(row.name) + " reaches peers' memory: rank " +
-                                  std::to_string(peer) + "'s buffers must lie in its arena");
-    }
-    host.inputs[peer] = domain_.ArenaOf(peer).data() + places[peer].input;
-    host.outputs[peer] = domain_.ArenaOf(peer).data() + places[peer].output;
-  }
-  host.inputs[rank] = call.input;
-  host.outputs[rank] = call.output;
-  host.slice_bytes = flow.slice_bytes;
-  host.element_bytes = ElementBytes(call.type);
-  host.memory_kernel = FindKernel(call.type, call.op, store);
-  host.slot_kernel = FindKernel(call.type, call.op, StorePolicy::kCached);
-  // The average of one rank is its input, bit for bit.
-  host.scales = Reduces(call.shape.collective) && call.op == ReduceOp::kAvg && IsFloat(call.type) &&
-                domain_.ranks() > 1;
-  if (prepared->program().uses_scratch) {
-    host.scratch_room.resize(prepared->layout().BufferBytes(rank, Buffer::kScratch));
-    host.scratch = host.scratch_room.data();
-  }
-  ReserveRoom(host, domain_, static_cast<int>(prepared->program().lanes.size()));
-  return prepared;
+  return MakePrepared({session_, domain_, options_}, call,
+                      {row.name, std::move(program), flow, store, std::move(places)});
+}
+
+std::unique_ptr<Prepared> HostExecutor::PrepareProgram(const Call& call, RankProgram program,
+                                                       const CallFlow& flow, StorePolicy store) {
+  Reach(program);
+  return MakePrepared({session_, domain_, options_}, call,
+                      {"the program", std::move(program), flow, store, {}});
 }
 
 }  // namespace hockney

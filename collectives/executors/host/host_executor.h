@@ -30,6 +30,11 @@ class HostExecutor {
   std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row, const CallFlow& flow,
                                     StorePolicy store);
 
+  // The same for programs of the caller's own making, one for each rank, that reach no peer's
+  // memory. Collective only in that partners connect to each other.
+  std::unique_ptr<Prepared> PrepareProgram(const Call& call, RankProgram program,
+                                           const CallFlow& flow, StorePolicy store);
+
  private:
   // Connects to the partners on other hosts.
   void Reach(const RankProgram& program);
