@@ -50,6 +50,9 @@ given() {
   return 1
 }
 
+# Where scripts/virtual_cluster keeps the cluster $1.
+cluster_folder() { echo "/run/$1-cluster"; }
+
 # Puts the number and SHA-256 of the samples of run folder $1, if it has any, in their place: they would be too many to
 # commit. Launches added later have a pair of lines of their own.
 seal_samples() {
