@@ -20,6 +20,13 @@ constexpr const char* kMpiName = "an MPI collective";  // for the watchdog
 
 bool IsMpi(const Competitor& competitor) { return competitor.row.implementation == "mpi"; }
 
+// How ranks can start at an agreed time.
+std::optional<Start> AgreedStart(const SweepContext& context) {
+  if (context.clock == ClockKind::kHca3) return Start::kRoundTime;
+  if (context.line_probe != nullptr) return Start::kTick;
+  return std::nullopt;
+}
+
 // A call and a barrier as one.
 class WithBarrier : public Prepared {
  public:
@@ -49,7 +56,7 @@ CellRunner::CellRunner(const SweepContext& context, const Cell& cell, Emit emit)
       // Another order for every cell, the same on all ranks.
       schedule_(options_, competitors_,
                 options_.seed + cell.count * 11 + static_cast<std::uint64_t>(cell.collective),
-                context.line_probe != nullptr) {}
+                AgreedStart(context)) {}
 
 // The labels of the competitors end with them.
 CellRunner::~CellRunner() { context_.watchdog->SetActivity("the step to the next size"); }
@@ -162,7 +169,7 @@ bool CellRunner::TimeAll() {
     const std::vector<int> order = schedule_.Follow(plan);
     if (plan.rounds == 0) break;
     std::vector<double> walls;
-    const std::vector<Sample> samples = context_.timer->Run(timed_, order, plan.start(), &walls);
+    const std::vector<Sample> samples = context_.timer->Run(timed_, order, plan.start, &walls);
     if (context_.session->rank() == 0) schedule_.Take(order, samples, walls);
   }
   ProbeLine();
@@ -198,6 +205,7 @@ void CellRunner::EmitRows() {
   const std::span<Competitor> passes(rows_end, competitors_.end());
   const std::uint64_t required = RequiredBytes(LayoutOf(cell_), cell_.in_place);
   std::int64_t order = 0;
+  schedule_.SettleClock();
   for (auto c = competitors_.begin(); c != rows_end; ++c) {
     FinishRow(*c, cell_.ranks);
     c->row.order = order++;

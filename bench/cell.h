@@ -27,10 +27,11 @@ struct SweepContext {
   HostExecutor* executor = nullptr;
   MpiBaseline* mpi = nullptr;  // null: there is no MPI between the ranks, or it was not asked for
   Timer* timer = nullptr;
-  Prepared* barrier = nullptr;      // our own
-  LineProbe* line_probe = nullptr;  // null: ranks share cores
-  CacheFlusher* flusher = nullptr;  // null unless buffers are cold
-  VerifyCache* verified = nullptr;  // rank 0 uses it
+  ClockKind clock = ClockKind::kTsc;  // the timer's
+  Prepared* barrier = nullptr;        // our own
+  LineProbe* line_probe = nullptr;    // null: ranks share cores
+  CacheFlusher* flusher = nullptr;    // null unless buffers are cold
+  VerifyCache* verified = nullptr;    // rank 0 uses it
   const SweepOptions* options = nullptr;
   LastLevelCache llc{};
   int hosts = 1;

@@ -1,7 +1,11 @@
 #include "bench/cell_schedule.h"
 
-#include <algorithm>
+#include <fmt/core.h>
 
+#include <algorithm>
+#include <string>
+
+#include "bench/clock/row_clock.h"
 #include "bench/options.h"
 #include "tuner/statistics.h"
 
@@ -32,14 +36,16 @@ std::uint64_t NextRandom(std::uint64_t& state) {
 bool IsRow(const Competitor& competitor) { return competitor.bound_bytes == 0; }
 
 CellSchedule::CellSchedule(const SweepOptions& options, std::vector<Competitor>& competitors,
-                           std::uint64_t seed, bool may_tick)
+                           std::uint64_t seed, std::optional<Start> agreed_start)
     : options_(options),
       competitors_(competitors),
       iterations_(options.iterations),
       warmups_(options.warmups),
       state_(seed),
-      choosing_(options.chooses_one),
-      may_tick_(may_tick && options.mode == TimingMode::kIsolated) {}
+      choosing_(options.chooses_one) {
+  if (options.mode == TimingMode::kIsolated) agreed_start_ = agreed_start;
+  if (agreed_start_ == Start::kRoundTime) start_ = Start::kRoundTime;
+}
 
 void CellSchedule::CountCalls(std::uint64_t calls) {
   iterations_ = *options_.calls / calls;
@@ -54,7 +60,7 @@ void CellSchedule::Begin() {
 CellSchedule::Plan CellSchedule::MakePlan(bool interrupted) const {
   Plan plan;
   plan.interrupted = interrupted ? 1 : 0;
-  plan.by_tick = start_ == Start::kTick ? 1 : 0;
+  plan.start = start_;
   bool any = false;
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
     plan.active[i] = competitors_[i].active && IsRow(competitors_[i]) ? 1 : 0;
@@ -119,7 +125,9 @@ void CellSchedule::Absorb(std::span<const int> order, std::span<const Sample> sa
     row.slowest_rank = sample.slowest_rank;
     c.samples.push_back(row);
     c.times_us.push_back(sample.time_us);
-    c.skews_ns.push_back(sample.entry_skew_ns);
+    c.local_us.push_back(sample.local_us);
+    c.clock_error_us = std::max(c.clock_error_us, sample.clock_error_us);
+    if (sample.entry_skew_ns) c.skews_ns.push_back(*sample.entry_skew_ns);
     c.rank_us.resize(sample.rank_us.size());
     for (std::size_t r = 0; r < c.rank_us.size(); ++r) c.rank_us[r] += sample.rank_us[r];
     c.call_us.insert(c.call_us.end(), sample.call_us.begin(), sample.call_us.end());
@@ -136,11 +144,37 @@ bool CellSchedule::IsWarm(const Competitor& c) const {
 
 bool CellSchedule::NeedsMore(Competitor& c) const {
   if (iterations_) return c.times_us.size() < *iterations_;
-  const StoppingRule rule{.clock_tick = kClockTickUs,
-                          .budget_seconds = options_.row_budget_seconds};
-  const StopReason stop = rule.Check(c.times_us, c.wall_seconds);
+  // The times that the row will have, as far as is known.
+  const std::vector<double>& times =
+      !c.times_us.empty() && IsClockTooUncertain(c) ? c.local_us : c.times_us;
+  const StopReason stop = EndOfRow().Check(times, c.wall_seconds);
   c.row.converged = stop == StopReason::kConverged;
   return stop == StopReason::kContinue || c.times_us.size() < kLeastSamples;
+}
+
+StoppingRule CellSchedule::EndOfRow() const {
+  return {.clock_tick = kClockTickUs, .budget_seconds = options_.row_budget_seconds};
+}
+
+void CellSchedule::SettleClock() {
+  const auto is_timed = [](const Competitor& c) { return IsRow(c) && !c.times_us.empty(); };
+  const auto cause =
+      std::find_if(competitors_.begin(), competitors_.end(),
+                   [&](const Competitor& c) { return is_timed(c) && IsClockTooUncertain(c); });
+  std::string reason;
+  if (cause != competitors_.end()) {
+    reason = fmt::format("local times: the common clock is known to {:.3g} us, above 5 % of {}",
+                         cause->clock_error_us, cause->label);
+  }
+  for (Competitor& c : competitors_) {
+    if (!is_timed(c) || c.row.clock != Name(ClockKind::kHca3)) continue;
+    c.row.clock_error_us = c.clock_error_us;
+    if (reason.empty()) continue;
+    UseLocalTimes(c, reason);
+    if (c.row.converged) {
+      c.row.converged = EndOfRow().Check(c.times_us, c.wall_seconds) == StopReason::kConverged;
+    }
+  }
 }
 
 void CellSchedule::Take(std::span<const int> order, std::span<const Sample> samples,
@@ -189,7 +223,7 @@ void CellSchedule::ChooseOne() {
 
 // All rows of a cell start alike, as the shortest one needs it, from the first that is timed on.
 void CellSchedule::SettleStart() {
-  if (starts_settled_ || !may_tick_) return;
+  if (starts_settled_ || agreed_start_ != Start::kTick) return;
   bool any_timed = false;
   for (const Competitor& c : competitors_) {
     if (!IsRow(c) || c.warm_times_us.empty()) continue;

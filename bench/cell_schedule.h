@@ -8,6 +8,7 @@
 #include "bench/competitors.h"
 #include "bench/sweep_options.h"
 #include "bench/timing.h"
+#include "tuner/statistics.h"
 
 namespace hockney {
 
@@ -21,16 +22,14 @@ class CellSchedule {
     static constexpr std::size_t kMostCompetitors = 512;
     std::int32_t rounds = 0;  // 0: the cell ends
     std::int32_t interrupted = 0;
-    std::int32_t by_tick = 0;
+    Start start = Start::kBarrier;
     std::uint8_t active[kMostCompetitors] = {};
-
-    Start start() const { return by_tick != 0 ? Start::kTick : Start::kBarrier; }
   };
 
-  // `samples` and `warmups` a row; empty: the rules decide. Short calls start by the tick where
-  // `may_tick`.
+  // Where the ranks can start at an agreed time, isolated calls do: the short ones by the tick, all
+  // by Start::kRoundTime.
   CellSchedule(const SweepOptions& options, std::vector<Competitor>& competitors,
-               std::uint64_t seed, bool may_tick);
+               std::uint64_t seed, std::optional<Start> agreed_start);
 
   // One sample is a batch of `calls` calls, which --calls counts.
   void CountCalls(std::uint64_t calls);
@@ -44,6 +43,9 @@ class CellSchedule {
   // batches only, so that all samples of a row start alike.
   void Take(std::span<const int> order, std::span<const Sample> samples,
             std::span<const double> wall_seconds);
+  // Rank 0, at the end: where rows were timed on a common clock that is not known well enough, all
+  // get local times. A cell's rows are compared, so one definition of time serves them all.
+  void SettleClock();
 
  private:
   int ChooseRounds() const;
@@ -53,6 +55,7 @@ class CellSchedule {
   void SettleStart();
   bool IsWarm(const Competitor& competitor) const;
   bool NeedsMore(Competitor& competitor) const;
+  StoppingRule EndOfRow() const;
 
   const SweepOptions& options_;
   std::vector<Competitor>& competitors_;
@@ -60,7 +63,7 @@ class CellSchedule {
   std::optional<std::uint64_t> warmups_;
   std::uint64_t state_ = 0;  // of the order's random numbers
   bool choosing_ = false;    // which of our rows is timed
-  bool may_tick_ = false;
+  std::optional<Start> agreed_start_;
   bool starts_settled_ = false;
   Start start_ = Start::kBarrier;
   std::int64_t next_place_ = 0;

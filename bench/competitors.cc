@@ -88,7 +88,7 @@ SweepRow MakeRow(const SweepContext& context, const Cell& cell) {
   row.mode = context.options->mode == TimingMode::kStreamed ? "streamed" : "isolated";
   constexpr const char* kStates[] = {"refreshed", "hot", "cold"};
   row.buffers = kStates[static_cast<int>(context.options->buffers)];
-  row.clock = "tsc";
+  row.clock = Name(context.clock);
   row.page_kib = static_cast<std::int64_t>(context.domain->page_kib());
   row.memory_kind = "host";
   if (HasRoot(cell.collective)) row.root = cell.root;

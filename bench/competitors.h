@@ -43,6 +43,8 @@ struct Competitor {
   double wall_seconds = 0;
   std::vector<double> warm_times_us = {};
   std::vector<double> times_us = {};
+  std::vector<double> local_us = {};  // Sample::local_us of all samples
+  double clock_error_us = 0;          // largest bound among them
   std::vector<double> skews_ns = {};
   std::vector<SampleRow> samples = {};
   std::vector<double> rank_us = {};  // each rank's own time, summed over the samples

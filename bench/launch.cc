@@ -104,6 +104,7 @@ Launch::Launch(int argc, char** argv) : argc_(argc), argv_(argv), arguments_(arg
 int Launch::rank() const { return process_rank_.value_or(LauncherRank().value_or(0)); }
 
 int Launch::RunRanks(const RankOptions& options, const std::function<int(Session&)>& body) {
+  interfaces_ = options.interfaces;
   const InterruptGuard guard;
   // A reader that goes away must not end a rank without a word.
   std::signal(SIGPIPE, SIG_IGN);

@@ -44,6 +44,8 @@ class Launch {
   // Who chose the ranks: "launcher", "--local", "--local-processes" or "no launcher". Set by
   // RunRanks.
   const std::string& rank_source() const { return rank_source_; }
+  // --iface, for further links between hosts. Set by RunRanks.
+  const std::string& interfaces() const { return interfaces_; }
   // Rank of this process: once they are connected the session's, before it what the launcher says,
   // else 0.
   int rank() const;
@@ -81,6 +83,7 @@ class Launch {
   char** argv_;
   std::vector<std::string> arguments_;
   std::string rank_source_;
+  std::string interfaces_;
   std::optional<int> process_rank_;
   bool mpi_started_ = false;
   std::unique_ptr<Watchdog> watchdog_;

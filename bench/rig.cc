@@ -8,6 +8,7 @@
 #include "bench/probes.h"
 #include "bench/signals.h"
 #include "topology/network.h"
+#include "topology/peer_links.h"
 
 namespace hockney {
 namespace {
@@ -101,7 +102,20 @@ void Rig::MakeTimer() {
       line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
     }
   }
-  timer_ = std::make_unique<Timer>(session_, *barrier_, tick_.get(), launch_.watchdog(),
+  launch_.watchdog().SetActivity("the comparison of clocks");
+  const auto connect = [this](Session& among) {
+    Session local = among.SplitSharedMemory();
+    return ConnectHosts(among, local, launch_.interfaces());
+  };
+  clock_ = std::make_unique<RunClock>(
+      session_, options_.clock,
+      RunClock::Place{.clock_name = ClockName(*place_.machine), .host = place_.host}, connect);
+  timer_ = std::make_unique<Timer>(session_,
+                                   TimerParts{.barrier = barrier_.get(),
+                                              .tick = tick_.get(),
+                                              .watchdog = &launch_.watchdog(),
+                                              .clock = clock_->kind(),
+                                              .global = clock_->global()},
                                    [] { return InterruptGuard::Signal() != 0; });
 }
 
@@ -125,6 +139,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
               .executor = executor_.get(),
               .mpi = mpi_.get(),
               .timer = timer_.get(),
+              .clock = clock_->kind(),
               .barrier = barrier_.get(),
               .line_probe = line_probe_.get(),
               .flusher = flusher_.get(),

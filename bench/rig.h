@@ -5,6 +5,7 @@
 #include <span>
 
 #include "bench/cell.h"
+#include "bench/clock/run_clock.h"
 #include "bench/facts.h"
 #include "bench/launch.h"
 #include "bench/tick.h"
@@ -50,6 +51,7 @@ class Rig {
   std::unique_ptr<TickStart> tick_;  // null: the ranks are on several hosts
   std::unique_ptr<LineProbe> line_probe_;
   std::unique_ptr<MpiBaseline> mpi_;
+  std::unique_ptr<RunClock> clock_;
   std::unique_ptr<Timer> timer_;
   std::unique_ptr<CacheFlusher> flusher_;
   VerifyCache verified_;

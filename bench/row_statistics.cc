@@ -37,7 +37,7 @@ void FinishRow(Competitor& competitor, int ranks) {
   row.time_us_mean = summary.mean;
   row.time_us_p95 = summary.p95;
   row.time_us_p99 = summary.p99;
-  row.entry_skew_ns = Median(competitor.skews_ns);
+  if (!competitor.skews_ns.empty()) row.entry_skew_ns = Median(competitor.skews_ns);
   row.slowest_rank = MostOftenSlowest(competitor.samples, ranks);
   if (row.size_bytes == 0 || summary.median <= 0) return;
   row.algbw_GBps = static_cast<double>(row.size_bytes) / summary.median / 1e3;

@@ -47,6 +47,7 @@ struct Texts {
   std::string slices = "2";
   std::string mode = "isolated";
   std::string buffers = "refreshed";
+  std::string clock = "auto";
   std::string row_budget = "500ms";
   std::string iterations;
   std::string warmups;
@@ -151,6 +152,7 @@ void ReadMeasurement(const Texts& texts, SweepOptions& options) {
   options.mode = static_cast<TimingMode>(ParseChoice("--mode", texts.mode, kModes));
   constexpr std::string_view kStates[] = {"refreshed", "hot", "cold"};
   options.buffers = static_cast<BufferState>(ParseChoice("--buffers", texts.buffers, kStates));
+  options.clock = static_cast<ClockKind>(ParseChoice("--clock", texts.clock, kClockKinds));
   options.row_budget_seconds = ParseDuration("--row-budget", texts.row_budget);
   options.iterations = OptionalCount("--iters (-n)", texts.iterations, 1);
   options.warmups = OptionalCount("--warmup_iters (-w)", texts.warmups, 0);
@@ -272,6 +274,12 @@ void AddHow(CLI::App& app, Texts& texts) {
       ->capture_default_str();
   app.add_option("--buffers", texts.buffers,
                  "refreshed: rewritten and read before each sample; hot; cold")
+      ->capture_default_str();
+  app.add_option("--clock", texts.clock,
+                 "tsc: the kernel's, which all its ranks share; hca3: compared between hosts over "
+                 "messages, drift included; local: the longest time that any rank took itself; "
+                 "auto: tsc within one kernel, else hca3. A cell whose times hca3 does not know "
+                 "within 5 % gets local ones")
       ->capture_default_str();
   app.add_option(
          "--row-budget", texts.row_budget,

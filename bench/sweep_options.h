@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/clock/clock_kind.h"
 #include "collectives/kernels/kernels.h"
 #include "collectives/program.h"
 #include "collectives/types.h"
@@ -36,6 +37,7 @@ struct SweepOptions {
   std::vector<int> slices = {2};
   TimingMode mode = TimingMode::kIsolated;
   BufferState buffers = BufferState::kRefreshed;
+  ClockKind clock = ClockKind::kAuto;
   double row_budget_seconds = 0.5;
   std::optional<std::uint64_t> iterations;  // exactly so many samples; no stopping rule
   std::optional<std::uint64_t> warmups;

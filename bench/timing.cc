@@ -2,92 +2,162 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 namespace hockney {
 namespace {
 
-// The clock readings of one rank for one place: entry, exit, or entry and the end of every call.
-using Stamps = std::span<const std::int64_t>;
+// The clock readings of one rank at one place: entry, exit, or entry and the end of every call.
+using Readings = std::span<const std::int64_t>;
 
-std::size_t StampCount(const Timed& thing) {
+constexpr int kMostPasses = 4;  // over places that ranks come late to
+
+std::size_t ReadingCount(const Timed& thing) {
   return thing.times_calls ? 1 + thing.calls.size() : 2;
 }
 
 double Microseconds(std::int64_t nanoseconds) { return static_cast<double>(nanoseconds) / 1e3; }
 
-Sample Combine(const std::vector<Stamps>& by_rank, const Timed& thing) {
-  std::int64_t first_entry = by_rank[0].front();
-  std::int64_t last_entry = first_entry;
-  std::int64_t last_exit = by_rank[0].back();
-  const auto calls = static_cast<double>(thing.calls.size());
-  Sample sample;
-  for (const Stamps& stamps : by_rank) {
-    first_entry = std::min(first_entry, stamps.front());
-    last_entry = std::max(last_entry, stamps.front());
-    last_exit = std::max(last_exit, stamps.back());
-    sample.rank_us.push_back(Microseconds(stamps.back() - stamps.front()) / calls);
-  }
-  const auto longest = std::max_element(sample.rank_us.begin(), sample.rank_us.end());
-  sample.slowest_rank = static_cast<int>(longest - sample.rank_us.begin());
-  sample.time_us = Microseconds(last_exit - first_entry) / calls;
-  sample.entry_skew_ns = static_cast<double>(last_entry - first_entry);
-  for (std::size_t call = 0; call < thing.calls.size() && thing.times_calls; ++call) {
+std::vector<double> LongestCalls(std::span<const Readings> by_rank, std::size_t calls) {
+  std::vector<double> longest_us;
+  for (std::size_t call = 0; call < calls; ++call) {
     std::int64_t most = 0;
-    for (const Stamps& stamps : by_rank) most = std::max(most, stamps[call + 1] - stamps[call]);
-    sample.call_us.push_back(Microseconds(most));
+    for (const Readings& of : by_rank) most = std::max(most, of[call + 1] - of[call]);
+    longest_us.push_back(Microseconds(most));
   }
-  return sample;
+  return longest_us;
 }
 
 }  // namespace
 
-void Timer::RunOne(const Timed& thing, Start start, std::vector<std::int64_t>& stamps) {
-  watchdog_.SetActivity(thing.label);
+Timer::Timer(Session& session, const TimerParts& parts, std::function<bool()> stop)
+    : session_(session), parts_(parts), stop_(std::move(stop)) {
+  if (parts.global != nullptr) round_start_.emplace(session, *parts.global);
+}
+
+std::int64_t Timer::Now() const {
+  return parts_.global == nullptr ? NowNs() : parts_.global->LocalNowNs();
+}
+
+void Timer::RunOne(const Timed& thing, Start start, Stamps& stamps) {
+  parts_.watchdog->SetActivity(thing.label);
   if (thing.before) thing.before();
-  barrier_.Run();
-  if (thing.blocking != nullptr) watchdog_.Arm(thing.blocking);
-  if (start == Start::kTick) tick_->Wait();
-  stamps.push_back(NowNs());
+  parts_.barrier->Run();
+  bool in_time = true;
+  if (start == Start::kRoundTime) in_time = round_start_->Wait();
+  if (thing.blocking != nullptr) parts_.watchdog->Arm(thing.blocking);
+  if (start == Start::kTick) parts_.tick->Wait();
+  stamps.push_back(in_time ? 0 : 1);
+  stamps.push_back(Now());
   for (Prepared* call : thing.calls) {
     call->Run();
-    if (thing.times_calls) stamps.push_back(NowNs());
+    if (thing.times_calls) stamps.push_back(Now());
   }
-  if (!thing.times_calls) stamps.push_back(NowNs());
-  if (thing.blocking != nullptr) watchdog_.Disarm();
+  if (!thing.times_calls) stamps.push_back(Now());
+  if (thing.blocking != nullptr) parts_.watchdog->Disarm();
+}
+
+// Returns every rank's stamps, in rank order.
+std::vector<Timer::Stamps> Timer::GatherStamps(Stamps& mine) {
+  mine.push_back(stop_() ? 1 : 0);
+  std::vector<Stamps> all;
+  for (const auto& bytes : session_.AllGather(std::as_bytes(std::span(mine)))) {
+    all.emplace_back(mine.size());
+    std::memcpy(all.back().data(), bytes.data(), bytes.size());
+    interrupted_ = interrupted_ || all.back().back() != 0;
+  }
+  return all;
+}
+
+void Timer::SetCommonTimes(std::span<const Readings> by_rank, Sample& sample) const {
+  const auto common = [&](std::size_t rank, std::int64_t local_ns) {
+    if (parts_.global == nullptr) return local_ns;
+    return parts_.global->ToGlobal(static_cast<int>(rank), local_ns);
+  };
+  std::int64_t first_entry = common(0, by_rank[0].front());
+  std::int64_t last_entry = first_entry;
+  std::int64_t last_exit = common(0, by_rank[0].back());
+  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
+    const std::int64_t entry = common(rank, by_rank[rank].front());
+    first_entry = std::min(first_entry, entry);
+    last_entry = std::max(last_entry, entry);
+    last_exit = std::max(last_exit, common(rank, by_rank[rank].back()));
+  }
+  sample.time_us = Microseconds(last_exit - first_entry);
+  sample.entry_skew_ns = static_cast<double>(last_entry - first_entry);
+  if (parts_.global != nullptr) sample.clock_error_us = parts_.global->WidestErrorUs(last_exit);
+}
+
+Sample Timer::Combine(std::span<const Readings> by_rank, const Timed& thing) const {
+  const auto calls = static_cast<double>(thing.calls.size());
+  Sample sample;
+  for (const Readings& of : by_rank) {
+    sample.rank_us.push_back(Microseconds(of.back() - of.front()) / calls);
+  }
+  const auto longest = std::max_element(sample.rank_us.begin(), sample.rank_us.end());
+  sample.slowest_rank = static_cast<int>(longest - sample.rank_us.begin());
+  sample.local_us = *longest;
+  sample.time_us = sample.local_us;
+  if (parts_.clock != ClockKind::kLocal) {
+    SetCommonTimes(by_rank, sample);
+    sample.time_us /= calls;
+    sample.clock_error_us /= calls;
+  }
+  if (thing.times_calls) sample.call_us = LongestCalls(by_rank, thing.calls.size());
+  return sample;
+}
+
+// Runs these places and returns those that some rank came late to. Samples come on rank 0 only.
+std::vector<std::size_t> Timer::RunPlaces(const Batch& batch, std::span<const std::size_t> places,
+                                          Start start) {
+  Stamps mine;
+  std::size_t count = 1;
+  for (const std::size_t place : places) count += 1 + ReadingCount(batch.At(place));
+  mine.reserve(count);
+  for (const std::size_t place : places) {
+    const std::int64_t begin = Now();
+    RunOne(batch.At(place), start, mine);
+    (*batch.wall_seconds)[place] += static_cast<double>(Now() - begin) / 1e9;
+  }
+  const std::vector<Stamps> all = GatherStamps(mine);
+  std::vector<std::size_t> late;
+  std::size_t at = 0;
+  for (const std::size_t place : places) {
+    const std::size_t length = ReadingCount(batch.At(place));
+    std::vector<Readings> by_rank;
+    by_rank.reserve(all.size());
+    bool any_late = false;
+    for (const Stamps& stamps : all) {
+      any_late = any_late || stamps[at] != 0;
+      by_rank.push_back(Readings(stamps).subspan(at + 1, length));
+    }
+    at += 1 + length;
+    if (any_late) {
+      late.push_back(place);
+    } else if (session_.rank() == 0) {
+      (*batch.samples)[place] = Combine(by_rank, batch.At(place));
+    }
+  }
+  if (start == Start::kRoundTime) round_start_->Adapt(late.size(), places.size());
+  return late;
 }
 
 std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const int> order,
                                Start start, std::vector<double>* wall_seconds) {
-  std::size_t count = 1;
-  for (const int index : order) count += StampCount(things[index]);
-  std::vector<std::int64_t> mine;
-  mine.reserve(count);
-  wall_seconds->clear();
-  for (const int index : order) {
-    const std::int64_t begin = NowNs();
-    RunOne(things[index], start, mine);
-    wall_seconds->push_back(static_cast<double>(NowNs() - begin) / 1e9);
+  if (parts_.global != nullptr) {
+    parts_.watchdog->SetActivity("the comparison of clocks");
+    parts_.global->Refresh();
   }
-  mine.push_back(stop_() ? 1 : 0);
-  const auto all = session_.AllGather(std::as_bytes(std::span(mine)));
+  std::vector<Sample> samples(order.size());
+  wall_seconds->assign(order.size(), 0);
+  const Batch batch{things, order, &samples, wall_seconds};
+  std::vector<std::size_t> places(order.size());
+  std::iota(places.begin(), places.end(), 0);
+  for (int pass = 1; !places.empty(); ++pass) {
+    places = RunPlaces(batch, places, pass < kMostPasses ? start : Start::kBarrier);
+  }
   if (session_.rank() != 0) return {};
-  std::vector<std::vector<std::int64_t>> everything;
-  for (const auto& bytes : all) {
-    everything.emplace_back(count);
-    std::memcpy(everything.back().data(), bytes.data(), bytes.size());
-    interrupted_ = interrupted_ || everything.back().back() != 0;
-  }
-  std::vector<Sample> samples;
-  samples.reserve(order.size());
-  std::size_t at = 0;
-  for (const int index : order) {
-    std::vector<Stamps> by_rank;
-    by_rank.reserve(everything.size());
-    const std::size_t length = StampCount(things[index]);
-    for (const auto& one : everything) by_rank.push_back(Stamps(one).subspan(at, length));
-    samples.push_back(Combine(by_rank, things[index]));
-    at += length;
-  }
   return samples;
 }
 

@@ -2,9 +2,13 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "bench/clock/clock_kind.h"
+#include "bench/clock/global_clock.h"
+#include "bench/clock/round_start.h"
 #include "bench/tick.h"
 #include "collectives/executors/executor.h"
 #include "topology/session.h"
@@ -12,12 +16,14 @@
 
 namespace hockney {
 
-// One sample of all ranks, on the clock that the ranks of a host share. Times are of one call.
+// One sample of all ranks. Times are of one call.
 struct Sample {
-  double time_us = 0;                // last exit - first entry
-  double entry_skew_ns = 0;          // last entry - first entry
-  int slowest_rank = 0;              // that took longest from its own entry to its exit
-  std::vector<double> rank_us = {};  // each rank's own exit - entry
+  double time_us = 0;   // last exit - first entry on the common clock; local_us where there is none
+  double local_us = 0;  // the longest that a rank took from its own entry to its exit
+  double clock_error_us = 0;                 // bound of time_us' error where clocks differ
+  std::optional<double> entry_skew_ns = {};  // last entry - first entry, on a common clock
+  int slowest_rank = 0;                      // that took local_us
+  std::vector<double> rank_us = {};          // each rank's own exit - entry
   std::vector<double> call_us = {};  // each call's longest own time of any rank, if asked for
 };
 
@@ -31,38 +37,59 @@ struct Timed {
 };
 
 // How the ranks get to the start of a sample.
-enum class Start { kBarrier, kTick };
+enum class Start : std::uint8_t { kBarrier, kTick, kRoundTime };
 
-// Times things together with the other ranks of a host.
+// What a Timer works with. All outlive it.
+struct TimerParts {
+  Prepared* barrier = nullptr;  // our own, for every competitor, whoever's collective is timed
+  TickStart* tick = nullptr;    // may be null if Start::kTick is not asked for
+  Watchdog* watchdog = nullptr;
+  ClockKind clock = ClockKind::kTsc;
+  GlobalClock* global = nullptr;  // null unless kHca3; needed for Start::kRoundTime
+};
+
+// Times things together with the other ranks.
 class Timer {
  public:
-  // `barrier` is our own and used for every competitor, whoever's collective is timed. `stop` says
-  // whether this rank was told to stop. `tick` may be null, then Start::kTick is not asked for. All
-  // outlive the timer.
-  Timer(Session& session, Prepared& barrier, TickStart* tick, Watchdog& watchdog,
-        std::function<bool()> stop)
-      : session_(session),
-        barrier_(barrier),
-        tick_(tick),
-        watchdog_(watchdog),
-        stop_(std::move(stop)) {}
+  // `stop` says whether this rank was told to stop.
+  Timer(Session& session, const TimerParts& parts, std::function<bool()> stop);
 
   // Runs the timed things in the order given by `order` (indices, the same on all ranks) and
-  // returns on rank 0 the sample of each place, elsewhere nothing. `wall_seconds` gets the whole
-  // time each place took on this rank, preparation included. Collective.
+  // returns on rank 0 the sample of each place, elsewhere nothing. A place that a rank came late to
+  // (Start::kRoundTime) is run again, with more time ahead and at last from a barrier.
+  // `wall_seconds` gets the whole time each place took on this rank, preparation included.
+  // Collective.
   std::vector<Sample> Run(std::span<const Timed> things, std::span<const int> order, Start start,
                           std::vector<double>* wall_seconds);
   // Whether, by the end of the last Run, some rank was told to stop. Known on rank 0.
   bool interrupted() const { return interrupted_; }
 
  private:
-  void RunOne(const Timed& thing, Start start, std::vector<std::int64_t>& stamps);
+  // What one rank notes at one place: whether it came late, then entry and exit, or entry and the
+  // end of every call.
+  using Stamps = std::vector<std::int64_t>;
+  // What Run was asked for.
+  struct Batch {
+    std::span<const Timed> things;
+    std::span<const int> order;
+    std::vector<Sample>* samples;
+    std::vector<double>* wall_seconds;
+
+    const Timed& At(std::size_t place) const { return things[order[place]]; }
+  };
+
+  std::int64_t Now() const;
+  void RunOne(const Timed& thing, Start start, Stamps& stamps);
+  std::vector<std::size_t> RunPlaces(const Batch& batch, std::span<const std::size_t> places,
+                                     Start start);
+  std::vector<Stamps> GatherStamps(Stamps& mine);
+  Sample Combine(std::span<const std::span<const std::int64_t>> by_rank, const Timed& thing) const;
+  void SetCommonTimes(std::span<const std::span<const std::int64_t>> by_rank, Sample& sample) const;
 
   Session& session_;
-  Prepared& barrier_;
-  TickStart* tick_;
-  Watchdog& watchdog_;
+  TimerParts parts_;
   std::function<bool()> stop_;
+  std::optional<RoundStart> round_start_;
   bool interrupted_ = false;
 };
 
