@@ -76,6 +76,7 @@ Json RankJson(const Session& session, const RankPlace& place) {
       {"cpus", place.pin.cpu_list},
       {"pinned_by", Name(place.pin.by)},
       {"oversubscribed", place.oversubscribed},
+      {"shared_kernel", place.shared_kernel},
       {"memlock_limit_bytes", LimitJson(place.machine->memlock_limit_bytes)},
       {"nofile_limit", LimitJson(place.machine->nofile_limit)},
   };
@@ -112,11 +113,6 @@ Json EnvironmentJson() {
   return environment;
 }
 
-// Bytes that are not UTF-8 (a host name, a path in the command line) must not end the run.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 // Threads have one machine and hwloc takes long to read it; processes may have limits of their own.
 std::shared_ptr<const Machine> ShareMachine(Session& local) {
   if (local.kind() == RankKind::kProcesses) return std::make_shared<const Machine>(ReadMachine());
@@ -132,8 +128,10 @@ RankPlace PlaceRank(Session& session, Session& local) {
   place.machine = ShareMachine(local);
   place.local_rank = local.rank();
   place.local_ranks = local.ranks();
-  place.pin = PinRank(local.rank(), local.ranks());
-  place.oversubscribed = Oversubscribed(local);
+  const CpuShare share = ShareCpus(session, local, place.machine->boot_id);
+  place.pin = share.pin;
+  place.oversubscribed = share.oversubscribed;
+  place.shared_kernel = share.shared_kernel;
 
   const std::vector<int> firsts = FirstRanksOfHosts(session, local);
   place.hosts = 0;
@@ -148,7 +146,10 @@ RankPlace PlaceRank(Session& session, Session& local) {
 nlohmann::ordered_json CollectFacts(Session& session, const RankPlace& place,
                                     const RunContext& context) {
   Json mine = {{"rank", RankJson(session, place)}};
-  if (place.local_rank == 0) mine["host"] = HostJson(*place.machine);
+  if (place.local_rank == 0) {
+    mine["host"] = HostJson(*place.machine);
+    mine["ranks_here"] = place.local_ranks;
+  }
   if (session.rank() == 0) {
     mine["run"] = {
         {"start_utc", UtcText(context.start)},
@@ -163,23 +164,17 @@ nlohmann::ordered_json CollectFacts(Session& session, const RankPlace& place,
   Json facts = all[0].at("run");
   facts["rank_kind"] = session.kind() == RankKind::kThreads ? "threads" : "processes";
   facts["rank_count"] = session.ranks();
+  facts["ranks_per_host"] = Json::array();
   facts["hosts"] = Json::array();
   facts["ranks"] = Json::array();
   for (const Json& each : all) {
-    if (each.contains("host")) facts["hosts"].push_back(each["host"]);
+    if (each.contains("host")) {
+      facts["hosts"].push_back(each["host"]);
+      facts["ranks_per_host"].push_back(each["ranks_here"]);
+    }
     facts["ranks"].push_back(each["rank"]);
   }
   return facts;
-}
-
-std::vector<Json> GatherJson(Session& session, const Json& mine) {
-  const std::string text = Dump(mine);
-  std::vector<Json> all;
-  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(text)))) {
-    const auto* begin = reinterpret_cast<const char*>(bytes.data());
-    all.push_back(Json::parse(begin, begin + bytes.size()));
-  }
-  return all;
 }
 
 bool IsRecordedVariable(std::string_view name) {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "topology/gather_json.h"  // IWYU pragma: export
 #include "topology/machine.h"
 #include "topology/pinning.h"
 #include "topology/session.h"
@@ -18,7 +19,8 @@ namespace hockney {
 struct RankPlace {
   std::shared_ptr<const Machine> machine;  // this host, read before pinning
   PinResult pin;
-  bool oversubscribed = false;  // some ranks of this host share a CPU
+  bool oversubscribed = false;  // some ranks of this kernel share a CPU
+  bool shared_kernel = false;   // several hosts run on it
   int local_rank = 0;
   int local_ranks = 1;
   int host = 0;  // number of this host, in the order of the hosts' first ranks
@@ -42,11 +44,6 @@ struct RunContext {
 // hosts, and every rank's place and limits. Unknown is null. Collective; every rank gets the same.
 nlohmann::ordered_json CollectFacts(Session& session, const RankPlace& place,
                                     const RunContext& context);
-
-// Returns every rank's value in rank order; bytes that are not UTF-8 become the replacement
-// character. Collective.
-std::vector<nlohmann::ordered_json> GatherJson(Session& session,
-                                               const nlohmann::ordered_json& mine);
 
 // Whether the environment variable may go into run.json: settings of MPI, UCX, NCCL, OpenMP and
 // Slurm's job and step numbers. Anything else may hold secrets.

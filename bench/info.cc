@@ -15,7 +15,13 @@
 #include "bench/info_text.h"
 #include "bench/launch.h"
 #include "bench/probes.h"
+#include "bench/topology_options.h"
+#include "bench/topology_report.h"
 #include "collectives/baselines/mpi/mpi_library.h"
+#include "topology/agree.h"
+#include "topology/collect_topology.h"
+#include "topology/nccl_xml.h"
+#include "topology/nvidia_topo.h"
 
 namespace hockney {
 namespace {
@@ -24,6 +30,9 @@ using Json = nlohmann::ordered_json;
 
 struct InfoOptions {
   RankOptions ranks;
+  TopologySources topology;
+  std::string nvidia_topo;  // files' paths, empty: none
+  std::string nccl_topo;
   bool json = false;
 };
 
@@ -78,9 +87,27 @@ Json CompiledJson() {
   };
 }
 
+// What the files say of GPUs, on rank 0; null without files.
+Json ReadGpuFiles(const InfoOptions& options, Session& session) {
+  Json read;
+  RunOnAllOrThrow(session, [&] {
+    if (session.rank() != 0) return;
+    if (!options.nvidia_topo.empty()) {
+      read.push_back(GpuTopologyJson(ReadNvidiaTopo(options.nvidia_topo)));
+    }
+    if (!options.nccl_topo.empty()) {
+      read.push_back(GpuTopologyJson(ReadNcclXml(options.nccl_topo)));
+    }
+  });
+  return read;
+}
+
 int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) {
+  const Json gpu_files = ReadGpuFiles(options, session);
+  const SwitchTree tree = ReadSwitchTree(session, options.topology);
   Session local = session.SplitSharedMemory();
   const RankPlace place = PlaceRank(session, local);
+  const Topology topology = CollectTopology(session, local, ReportOfThisRank(local), tree);
   const bool mpi_runs = session.mpi_communicator() != nullptr;
   Json info = CollectFacts(session, place,
                            {.command_line = launch.arguments(),
@@ -90,6 +117,8 @@ int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) 
   const std::vector<Json> probes = GatherJson(session, mine);
   if (session.rank() != 0) return 0;
 
+  info["topology"] = TopologyJson(topology);
+  info["gpu_files"] = gpu_files;
   info["compiled"] = CompiledJson();
   for (int rank = 0; rank < session.ranks(); ++rank) {  // all ranks of a host say the same
     info["hosts"][info["ranks"][rank]["host"].get<std::size_t>()]["measured"] = probes[rank];
@@ -102,13 +131,25 @@ int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) 
 Runner AddInfo(CLI::App& program) {
   const auto options = std::make_shared<InfoOptions>();
   CLI::App& command = *program.add_subcommand(
-      "info", "Show hosts, ranks, pinning, caches, memory, limits and what is missing");
+      "info",
+      "Show hosts, ranks and the levels between them, pinning, caches, memory, limits and what is "
+      "missing");
   command.footer(
       "Copies memory with all ranks at once, for about a second; changes nothing.\n"
       "Example: mpirun -n 4 hockney info");
   AddRankOptions(command, &options->ranks);
+  AddTopologyOptions(command, &options->topology);
+  command
+      .add_option("--nvidia-topo", options->nvidia_topo,
+                  "Show what the output of nvidia-smi topo -m says, which rank 0 reads")
+      ->type_name("FILE");
+  command
+      .add_option("--nccl-topo", options->nccl_topo,
+                  "Show what a topology dump of NCCL or RCCL (XML) says, which rank 0 reads")
+      ->type_name("FILE");
   command.add_flag("--json", options->json, "Print JSON");
   return [options](Launch& launch) {
+    CheckTopologyOptions(options->topology);
     return launch.RunRanks(options->ranks,
                            [&](Session& session) { return RunInfo(*options, launch, session); });
   };

@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/gpu_text.h"
 #include "bench/text_table.h"
+#include "bench/topology_text.h"
+#include "topology/topology.h"
 
 namespace hockney {
 namespace {
@@ -110,6 +113,16 @@ std::string RankTable(const Json& info) {
   return FormatTable(rows);
 }
 
+// Says where several hosts share a kernel, which looks like too few cores otherwise.
+std::string SharedKernels(const Json& info) {
+  for (const Json& rank : info["ranks"]) {
+    if (!rank["shared_kernel"].get<bool>()) continue;
+    return "several hosts run on one kernel (equal boot ids) and share its cores: hockney pins no "
+           "rank there, and counts cores over all of them\n";
+  }
+  return "";
+}
+
 std::string CompiledLines(const Json& info) {
   const Json& versions = info["versions"];
   const Json& compiled = info["compiled"];
@@ -134,9 +147,12 @@ std::string CompiledLines(const Json& info) {
 
 std::string InfoText(const Json& info) {
   std::string text =
-      fmt::format("ranks {}: {} on {} host(s), chosen by: {}\n", Text(info["rank_count"]),
-                  Text(info["rank_kind"]), info["hosts"].size(), Text(info["rank_source"]));
-  text += RankTable(info);
+      fmt::format("ranks {}: {} on {} host(s), ranks per host {}, chosen by: {}\n",
+                  Text(info["rank_count"]), Text(info["rank_kind"]), info["hosts"].size(),
+                  FormatRanksPerNode(info["ranks_per_host"].get<std::vector<int>>()),
+                  Text(info["rank_source"]));
+  text += RankTable(info) + SharedKernels(info) + "\n" + TopologyText(info["topology"]);
+  for (const Json& gpus : info["gpu_files"]) text += "\n" + GpuTopologyText(gpus);
   for (const Json& host : info["hosts"]) {
     text += fmt::format("\nhost {}\n", Text(host["name"]));
     text += HardwareLines(host) + MemoryLines(host);

@@ -72,9 +72,6 @@ std::string DescribeChoice(const SweepRow& row) {
 
 void PrintRows(std::span<const SweepRow> rows, bool with_head) {
   if (with_head && !rows.empty()) {
-    const std::int64_t hosts = rows[0].nodes.value_or(1);
-    fmt::print("ranks {}, hosts {}, ranks per host {}\n", rows[0].ranks, hosts,
-               rows[0].ranks / hosts);
     fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n", "collective",
                "size", "place", "implementation", "time_us", "95% interval", "busbw", "vs mpi",
                "bound", "status");

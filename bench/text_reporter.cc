@@ -1,10 +1,22 @@
 #include "bench/text_reporter.h"
 
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <vector>
+
 #include "bench/sweep_report.h"
+#include "topology/topology.h"
 
 namespace hockney {
 
-void TextReporter::Start(const nlohmann::ordered_json& /*facts*/) {}
+void TextReporter::Start(const nlohmann::ordered_json& facts) {
+  const auto ranks_per_host = facts["ranks_per_host"].get<std::vector<int>>();
+  fmt::print("ranks {}, hosts {}, ranks per host {}\n", facts["rank_count"].get<int>(),
+             ranks_per_host.size(), FormatRanksPerNode(ranks_per_host));
+  std::fflush(stdout);
+}
 
 void TextReporter::Add(const Cell& /*cell*/, const Competitor& competitor) {
   cell_rows_.push_back(competitor.row);

@@ -15,6 +15,7 @@ namespace {
 
 constexpr char kEnvironment = 'e';
 constexpr char kArgument = 'a';
+constexpr char kInput = 'i';
 constexpr char kOther = 'o';
 
 // Returns one character of kind and the text, empty if `step` succeeds.
@@ -28,6 +29,8 @@ std::string FailureOf(const std::function<void()>& step) {
     return kEnvironment + std::string(error.what());
   } catch (const std::invalid_argument& error) {
     return kArgument + std::string(error.what());
+  } catch (const InputError& error) {
+    return kInput + std::string(error.what());
   } catch (const std::exception& error) {
     return kOther + std::string(error.what());
   }
@@ -42,6 +45,7 @@ void RunOnAllOrThrow(Session& session, const std::function<void()>& step) {
     if (failures[rank].empty()) continue;
     const std::string failure(reinterpret_cast<const char*>(failures[rank].data()),
                               failures[rank].size());
+    if (failure[0] == kInput) throw Agreed<InputError>(failure.substr(1));  // begins with the file
     const std::string text = fmt::format("rank {}: {}", rank, failure.substr(1));
     if (failure[0] == kEnvironment) throw Agreed<EnvironmentError>(text);
     if (failure[0] == kArgument) throw Agreed<std::invalid_argument>(text);

@@ -19,6 +19,13 @@ class EnvironmentError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// An input file cannot be read as what it should be: the program exits 2. what() is one line that
+// begins with file:line:column and holds the offending text and what would be accepted.
+class InputError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 // A wait passed its deadline, or a peer is gone: the program exits 4. what() says who waited for
 // whom.
 class TimeoutError : public std::runtime_error {

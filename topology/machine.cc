@@ -15,13 +15,13 @@
 #include "topology/affinity.h"
 #include "topology/cgroup.h"
 #include "topology/check.h"
+#include "topology/cpu_map.h"
 #include "topology/text_files.h"
 
 namespace hockney {
 namespace {
 
 namespace fs = std::filesystem;
-using HwlocTopology = std::unique_ptr<hwloc_topology, Deleter<hwloc_topology_destroy>>;
 using HwlocBitmap = std::unique_ptr<hwloc_bitmap_s, Deleter<hwloc_bitmap_free>>;
 
 // hwloc returns -1 and sets errno, as system calls do.
@@ -38,12 +38,8 @@ std::optional<std::uint64_t> CacheBytes(hwloc_obj_t cache) {
 
 // hwloc says 0 for "unknown" and negative for "at several depths".
 void ReadProcessors(Machine* machine) {
-  hwloc_topology_t handle = nullptr;
-  HOCKNEY_CHECK(hwloc_topology_init(&handle));
-  const HwlocTopology topology(handle);
-  // Otherwise the CPUs that a control group forbids would look offline.
-  HOCKNEY_CHECK(hwloc_topology_set_flags(handle, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED));
-  HOCKNEY_CHECK(hwloc_topology_load(handle));
+  const HwlocTopology topology = LoadHwloc();
+  const hwloc_topology_t handle = topology.get();
 
   machine->packages = Positive(hwloc_get_nbobjs_by_type(handle, HWLOC_OBJ_PACKAGE));
   machine->numa_nodes = Positive(hwloc_get_nbobjs_by_type(handle, HWLOC_OBJ_NUMANODE));

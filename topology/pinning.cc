@@ -31,6 +31,28 @@ std::vector<int> OfferedCpus(const std::vector<int>& allowed) {
   return offered.empty() ? *online : offered;
 }
 
+// What was bound before hockney did anything.
+PinResult FoundBinding(const std::vector<int>& allowed) {
+  const bool bound = allowed.size() < OfferedCpus(allowed).size();
+  return {.by = bound ? PinnedBy::kLauncher : PinnedBy::kNone, .cpu_list = FormatCpuList(allowed)};
+}
+
+// The ranks of this rank's kernel, in the order of `session`.
+Session SplitByKernel(Session& session, Session& local, const std::optional<std::string>& boot_id) {
+  int first = session.rank();  // of the host
+  local.Broadcast(std::as_writable_bytes(std::span(&first, 1)), 0);
+  // One answer a host, that of its first rank, so that a host is never taken apart.
+  const std::string mine = first == session.rank() ? boot_id.value_or("") : "";
+  const auto boot_ids = session.AllGather(std::as_bytes(std::span(mine)));
+  int color = first;
+  for (int rank = 0; rank < first && !boot_ids[first].empty(); ++rank) {
+    if (boot_ids[rank] != boot_ids[first]) continue;
+    color = rank;
+    break;
+  }
+  return session.Split(color, session.rank());
+}
+
 std::vector<int> SiblingsOf(int cpu) {
   const auto text =
       ReadText(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
@@ -110,12 +132,8 @@ PinResult PinRank(int local_rank, int local_ranks) {
     throw std::invalid_argument(fmt::format("local rank {} of {}", local_rank, local_ranks));
   }
   const std::vector<int> allowed = AllowedCpus();
-  PinResult result{.cpu_list = FormatCpuList(allowed)};
-  const std::vector<int> offered = OfferedCpus(allowed);
-  if (allowed.size() < offered.size()) {
-    result.by = PinnedBy::kLauncher;
-    return result;
-  }
+  PinResult result = FoundBinding(allowed);
+  if (result.by == PinnedBy::kLauncher) return result;
   if (local_ranks > static_cast<int>(allowed.size())) {
     result.oversubscribed = true;
     return result;
@@ -136,15 +154,25 @@ bool CannotSpread(const std::vector<std::vector<int>>& cpus_of_rank) {
   return false;
 }
 
-bool Oversubscribed(Session& local) {
+bool Oversubscribed(Session& kernel) {
   const std::vector<int> mine = AllowedCpus();
   std::vector<std::vector<int>> cpus_of_rank;
-  for (const auto& bytes : local.AllGather(std::as_bytes(std::span(mine)))) {
+  for (const auto& bytes : kernel.AllGather(std::as_bytes(std::span(mine)))) {
     std::vector<int> cpus(bytes.size() / sizeof(int));
     std::memcpy(cpus.data(), bytes.data(), bytes.size());
     cpus_of_rank.push_back(std::move(cpus));
   }
   return CannotSpread(cpus_of_rank);
+}
+
+CpuShare ShareCpus(Session& session, Session& local, const std::optional<std::string>& boot_id) {
+  Session kernel = SplitByKernel(session, local, boot_id);
+  CpuShare share{
+      .pin = {}, .kernel_ranks = kernel.ranks(), .shared_kernel = kernel.ranks() > local.ranks()};
+  share.pin =
+      share.shared_kernel ? FoundBinding(AllowedCpus()) : PinRank(local.rank(), local.ranks());
+  share.oversubscribed = Oversubscribed(kernel);
+  return share;
 }
 
 }  // namespace hockney

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,9 +26,24 @@ struct PinResult {
 // Call before allocating memory. Throws std::invalid_argument for a rank outside the range.
 PinResult PinRank(int local_rank, int local_ranks);
 
-// Returns whether some ranks of `local`, the session of one host's ranks, must share a CPU, whoever
-// bound them. Call after PinRank, on the threads that will run. Collective.
-bool Oversubscribed(Session& local);
+// Returns whether some ranks of `kernel`, the session of the ranks of one kernel, must share a CPU,
+// whoever bound them. Call after PinRank, on the threads that will run. Collective.
+bool Oversubscribed(Session& kernel);
+
+// How this rank and the others of its kernel use the kernel's CPUs.
+struct CpuShare {
+  PinResult pin;
+  bool oversubscribed = false;  // some ranks of the kernel must share a CPU
+  int kernel_ranks = 1;         // of all hosts that run on this rank's kernel
+  bool shared_kernel = false;   // several hosts do
+};
+
+// Pins the calling rank of `session` as PinRank does, but leaves all ranks of a kernel free that
+// several hosts share (network namespaces, containers): each host would count its CPUs as its own.
+// `local` is this rank's host, as SplitSharedMemory gives it; hosts whose boot ids agree share a
+// kernel, one whose boot id is not known is taken to have its own. CPUs are counted a kernel, not a
+// host. Call before allocating memory. Collective.
+CpuShare ShareCpus(Session& session, Session& local, const std::optional<std::string>& boot_id);
 
 // Returns whether the ranks cannot each have a CPU of their own; cpus_of_rank[r] = CPUs rank r may
 // use.

@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>  // setenv
 
+#include <functional>
+#include <optional>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "tests/requirements.h"
 #include "topology/affinity.h"
@@ -68,6 +72,79 @@ TEST(PinRankTest, LauncherBindingIsLeftAlone) {
 TEST(PinRankTest, RefusesRanksOutsideTheRange) {
   EXPECT_THROW(PinRank(-1, 2), std::invalid_argument);
   EXPECT_THROW(PinRank(2, 2), std::invalid_argument);
+}
+
+// Hosts are made up: ranks of `hosts` equal parts, each with the boot id of its host.
+void ShareAsHosts(int ranks, const std::vector<std::string>& boot_ids,
+                  const std::function<void(int rank, const CpuShare&)>& check) {
+  const int hosts = static_cast<int>(boot_ids.size());
+  RunThreadRanks(ranks, kTimeout, [&](Session& session) {
+    const int host = session.rank() * hosts / ranks;
+    Session local = session.Split(host, session.rank());
+    const std::string& id = boot_ids[host];
+    check(session.rank(),
+          ShareCpus(session, local, id.empty() ? std::nullopt : std::optional<std::string>(id)));
+  });
+}
+
+TEST(ShareCpusTest, HostsOfOneKernelAreNotPinnedAndCountTogether) {
+  if (!RequireOrSkip("free_cpus", ThreadsAreFree(), "something outside bound this test")) return;
+  const std::vector<int> allowed = AllowedCpus();
+  const int cpus = static_cast<int>(allowed.size());
+  // As many ranks as CPUs on each of two hosts: twice as many on the kernel.
+  ShareAsHosts(2 * cpus, {"same", "same"}, [&](int, const CpuShare& share) {
+    EXPECT_TRUE(share.shared_kernel);
+    EXPECT_EQ(share.kernel_ranks, 2 * cpus);
+    EXPECT_EQ(share.pin.by, PinnedBy::kNone);
+    EXPECT_TRUE(share.oversubscribed);
+    EXPECT_EQ(AllowedCpus(), allowed);
+  });
+}
+
+TEST(ShareCpusTest, TwoHostsThatFitOnTheirKernelAreNotOversubscribed) {
+  if (!RequireOrSkip("two_cpus", AllowedCpus().size() >= 2, "one CPU only")) return;
+  if (!RequireOrSkip("free_cpus", ThreadsAreFree(), "something outside bound this test")) return;
+  ShareAsHosts(2, {"same", "same"}, [](int, const CpuShare& share) {
+    EXPECT_EQ(share.pin.by, PinnedBy::kNone);
+    EXPECT_FALSE(share.oversubscribed);
+  });
+}
+
+TEST(ShareCpusTest, HostsWithKernelsOfTheirOwnArePinned) {
+  if (!RequireOrSkip("free_cpus", ThreadsAreFree(), "something outside bound this test")) return;
+  // The made-up kernels have the CPUs of this one, so each host may use them all.
+  const int cpus = static_cast<int>(AllowedCpus().size());
+  for (const std::vector<std::string>& boot_ids :
+       {std::vector<std::string>{"one", "two"}, {"", ""}, {"one", ""}}) {
+    ShareAsHosts(2 * cpus, boot_ids, [&](int, const CpuShare& share) {
+      EXPECT_FALSE(share.shared_kernel);
+      EXPECT_EQ(share.kernel_ranks, cpus);
+      EXPECT_EQ(share.pin.by, PinnedBy::kHockney);
+      EXPECT_FALSE(share.oversubscribed);
+    });
+  }
+}
+
+TEST(ShareCpusTest, OneHostBesideASharedKernelIsPinned) {
+  if (!RequireOrSkip("free_cpus", ThreadsAreFree(), "something outside bound this test")) return;
+  ShareAsHosts(3, {"same", "other", "same"}, [&](int rank, const CpuShare& share) {
+    EXPECT_EQ(share.kernel_ranks, rank == 1 ? 1 : 2);
+    EXPECT_EQ(share.pin.by, rank == 1 ? PinnedBy::kHockney : PinnedBy::kNone);
+  });
+}
+
+TEST(ShareCpusTest, WhatTheLauncherBoundIsLeftAloneOnASharedKernelToo) {
+  if (!RequireOrSkip("two_cpus", AllowedCpus().size() >= 2, "one CPU only")) return;
+  const int first = AllowedCpus().front();
+  RunThreadRanks(2, kTimeout, [&](Session& session) {
+    BindThread({first});  // as mpirun binds the first rank of each of its hosts
+    Session local = session.Split(session.rank(), 0);
+    const CpuShare share = ShareCpus(session, local, "same");
+    EXPECT_EQ(share.pin.by, PinnedBy::kLauncher);
+    EXPECT_EQ(share.pin.cpu_list, FormatCpuList({first}));
+    EXPECT_EQ(AllowedCpus(), std::vector<int>{first});
+    EXPECT_TRUE(share.oversubscribed);
+  });
 }
 
 TEST(PinOrderTest, CoresComeBeforeHyperthreads) {

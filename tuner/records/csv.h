@@ -3,23 +3,17 @@
 #include <cstddef>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "topology/check.h"  // IWYU pragma: export: InputError
 
 namespace io {
 class LineReader;  // fast-cpp-csv-parser
 }
 
 namespace hockney {
-
-// An input file cannot be read as what it should be: the program exits 2. what() is one line that
-// begins with file:line:column and holds the offending text and what would be accepted.
-class InputError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
 
 // One field of a CSV row, quotes taken off.
 struct CsvField {
