@@ -188,9 +188,10 @@ void CellRunner::SetBound(SweepRow& row, double busbw) const {
   row.bound_GBps = busbw;
   row.bound_fraction = *row.busbw_GBps / busbw;
   if (*row.bound_fraction <= kMostFraction || row.status != Status::kOk) return;
-  if (!context_.llc.is_assumed()) {
+  if (context_.hosts > 1 || !context_.llc.is_assumed()) {
     row.status = Status::kFailed;
-    row.reason = "faster than memory: bound_fraction above 1.05";
+    row.reason = fmt::format("faster than {}: bound_fraction above 1.05",
+                             context_.hosts > 1 ? "the links between hosts" : "memory");
     return;
   }
   row.reason =
@@ -198,6 +199,19 @@ void CellRunner::SetBound(SweepRow& row, double busbw) const {
                   *row.bound_fraction, context_.llc.bytes >> 20);
   row.bound_GBps.reset();
   row.bound_fraction.reset();
+}
+
+// What the links between hosts let through.
+void CellRunner::SetShaping(SweepRow& row) const {
+  if (!context_.shaping || context_.hosts == 1 || !row.busbw_GBps) return;
+  const bool streamed = row.mode == "streamed";
+  const std::uint64_t calls = streamed ? sets_.size() : 1;
+  const std::uint64_t bytes = row.size_bytes * calls;
+  row.burst_limited = IsBurstLimited(*context_.shaping, bytes, streamed);
+  const auto bound =
+      NetworkBoundBusbw(row.collective, cell_.ranks, context_.hosts, context_.shaping->goodput_Bps);
+  // What a burst carries is faster than the link.
+  if (bound && !IsBurstLimited(*context_.shaping, bytes, false)) SetBound(row, *bound);
 }
 
 void CellRunner::EmitRows() {
@@ -213,6 +227,7 @@ void CellRunner::EmitRows() {
     if (!passes.empty() && !passes[0].times_us.empty() && c->row.busbw_GBps) {
       SetBound(c->row, BoundBusbw(c->row, required, passes));
     }
+    SetShaping(c->row);
     emit_(*c);
   }
 }

@@ -11,6 +11,7 @@
 #include "bench/cache_size.h"
 #include "bench/cell_schedule.h"
 #include "bench/competitors.h"
+#include "bench/shaping.h"
 #include "bench/sweep_options.h"
 #include "bench/timing.h"
 #include "collectives/executors/host/host_executor.h"
@@ -34,6 +35,7 @@ struct SweepContext {
   VerifyCache* verified = nullptr;    // rank 0 uses it
   const SweepOptions* options = nullptr;
   LastLevelCache llc{};
+  std::optional<Shaping> shaping = {};  // of the links between hosts
   int hosts = 1;
   bool oversubscribed = false;
   Watchdog* watchdog = nullptr;
@@ -61,6 +63,7 @@ class CellRunner {
   void ProbeLine();
   void EmitRows();
   void SetBound(SweepRow& row, double busbw) const;  // GB/s
+  void SetShaping(SweepRow& row) const;
 
   const SweepContext& context_;
   const SweepOptions& options_;

@@ -5,6 +5,7 @@
 namespace hockney {
 
 Command InfoCommand();
+Command LinksCommand();
 Command ListCommand();
 Command SweepCommand();
 

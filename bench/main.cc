@@ -35,7 +35,9 @@ namespace hockney {
 namespace {
 
 // All sub-commands.
-std::vector<Command> AllCommands() { return {InfoCommand(), ListCommand(), SweepCommand()}; }
+std::vector<Command> AllCommands() {
+  return {InfoCommand(), LinksCommand(), ListCommand(), SweepCommand()};
+}
 
 // The program, or its sub-command once that is known, as messages name it.
 std::string NameOf(const CLI::App& program) {

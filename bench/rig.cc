@@ -79,6 +79,7 @@ void Rig::CollectFactsOfRun() {
     }
   }
   facts_["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
+  context_.shaping = ReadShaping(session_, &facts_["shaping"]);
   facts_["oversubscribed"] = place_.oversubscribed;
   facts_["page_kib"] = domain_->page_kib();
   facts_["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;

@@ -11,6 +11,7 @@
 #include "bench/cells.h"
 #include "bench/earlier_launches.h"
 #include "bench/exit_codes.h"
+#include "bench/last_words.h"
 #include "bench/rig.h"
 #include "bench/sweep_report.h"
 #include "topology/agree.h"
@@ -39,7 +40,6 @@ class Sweep {
   bool RunCells();
   bool RunCell(const Cell& cell);
   void OpenFolder();
-  void LeaveLastWords();
   void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const Cell& cell, const Competitor& competitor);
   void SayFailure() const;
@@ -80,25 +80,7 @@ void Sweep::OpenFolder() {
     }
     WriteRun("running", std::nullopt);
   });
-  LeaveLastWords();
-}
-
-// Whichever rank is left to say how the run ended writes it into the folder.
-void Sweep::LeaveLastWords() {
-  const std::string path = is_writer() ? std::filesystem::absolute(folder_->path()).string() : "";
-  const auto all = session_.AllGather(std::as_bytes(std::span(path)));
-  const std::filesystem::path folder(
-      std::string(reinterpret_cast<const char*>(all[0].data()), all[0].size()));
-  launch_.watchdog().SetLastWords([folder](const Ending& ending) {
-    if (ending.cause.empty()) return;
-    const char* outcome = ending.exit_code == ToInt(ExitCode::kInterrupted) ? "interrupted"
-                          : ending.waiting_for.empty()                      ? "lost_rank"
-                                                                            : "timeout";
-    MarkEnding(folder, {.outcome = outcome,
-                        .exit_code = ending.exit_code,
-                        .lost_rank = ending.lost_rank,
-                        .waiting_for = ending.waiting_for});
-  });
+  LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
 }
 
 void Sweep::WriteRun(const std::string& outcome, std::optional<ExitCode> code) {

@@ -57,14 +57,12 @@ void AddPattern(Builder& b, LinkPattern pattern, const Role& role, int chunks) {
       return;
     case LinkPattern::kStream:
       b.AddLane([&] {
-        if (role.first) {
-          w.Send();
-          w.Hear();
-        } else {
-          w.Receive();
-          w.Say();
-        }
+        role.first ? w.Send() : w.Receive();
+        role.first ? w.Hear() : w.Say();
       });
+      return;
+    case LinkPattern::kPost:
+      b.AddLane([&] { role.first ? w.Send() : w.Receive(); });
       return;
   }
 }

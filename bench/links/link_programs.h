@@ -15,13 +15,14 @@ enum class LinkPattern : std::uint8_t {
   kPingPong,  // a message there, then one back: two times the time of one
   kDuplex,    // a message each way at the same time
   kStream,    // `messages` there, one after the other, then word that all have come
+  kPost,      // `messages` there; the first has only to get rid of them
 };
 
 struct LinkTask {
   LinkPattern pattern = LinkPattern::kPingPong;
   std::vector<std::pair<int, int>> pairs = {};  // of ranks, each rank in at most one
   std::uint64_t bytes = 0;                      // of a message, at most 2^40
-  int messages = 1;                             // of kStream
+  int messages = 1;                             // of kStream and kPost
 };
 
 // Bytes that a rank sends or receives in the task.

@@ -1,0 +1,31 @@
+#include "bench/last_words.h"
+
+#include <span>
+#include <string>
+
+#include "bench/exit_codes.h"
+#include "topology/session.h"
+#include "topology/watchdog.h"
+#include "tuner/records.h"
+
+namespace hockney {
+
+void LeaveLastWords(Session& session, Watchdog& watchdog, const std::filesystem::path& folder) {
+  const std::string mine =
+      session.rank() == 0 ? std::filesystem::absolute(folder).string() : std::string();
+  const auto all = session.AllGather(std::as_bytes(std::span(mine)));
+  const std::filesystem::path path(
+      std::string(reinterpret_cast<const char*>(all[0].data()), all[0].size()));
+  watchdog.SetLastWords([path](const Ending& ending) {
+    if (ending.cause.empty()) return;
+    const char* outcome = ending.exit_code == ToInt(ExitCode::kInterrupted) ? "interrupted"
+                          : ending.waiting_for.empty()                      ? "lost_rank"
+                                                                            : "timeout";
+    MarkEnding(path, {.outcome = outcome,
+                      .exit_code = ending.exit_code,
+                      .lost_rank = ending.lost_rank,
+                      .waiting_for = ending.waiting_for});
+  });
+}
+
+}  // namespace hockney

@@ -1,0 +1,159 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "bench/commands.h"
+#include "bench/exit_codes.h"
+#include "bench/last_words.h"
+#include "bench/launch.h"
+#include "bench/links/link_report.h"
+#include "bench/links/link_survey.h"
+#include "bench/options.h"
+#include "bench/rig.h"
+#include "bench/sizes.h"
+#include "bench/topology_options.h"
+#include "topology/agree.h"
+#include "topology/check.h"
+#include "topology/collect_topology.h"
+#include "tuner/records.h"
+
+namespace hockney {
+namespace {
+
+// As typed.
+struct Texts {
+  std::string least = "8";
+  std::string most = "16M";
+  std::string budget = "50ms";
+  std::string out;
+  LinkOptions options;
+  TopologySources sources;
+  RankOptions ranks;
+};
+
+LinkOptions Read(const Texts& texts) {
+  constexpr std::uint64_t kLeastMost = 8192;  // room for the small messages of gap and overhead
+  LinkOptions options = texts.options;
+  options.least_bytes = ParseSize("-b", texts.least);
+  options.most_bytes = ParseSize("-e", texts.most);
+  if (options.least_bytes == 0) FailOption("-b", texts.least, "at least 1 byte");
+  if (options.most_bytes < std::max(options.least_bytes, kLeastMost)) {
+    FailOption("-e", texts.most, fmt::format("at least 8K and -b, {}", texts.least));
+  }
+  options.budget_seconds = ParseDuration("--budget", texts.budget, BareNumber::kSeconds);
+  CheckTopologyOptions(texts.sources);
+  return options;
+}
+
+class Links {
+ public:
+  Links(Session& session, const Texts& texts, const LinkOptions& options, const Launch& launch)
+      : session_(session), texts_(texts), options_(options), launch_(launch) {
+    rig_options_.implementations = {"hockney"};
+    rig_options_.timeout_seconds = texts.ranks.timeout_seconds;
+  }
+  int Run();
+
+ private:
+  void OpenFolder();
+  void WriteRun(const char* outcome, std::optional<ExitCode> code);
+
+  Session& session_;
+  const Texts& texts_;
+  const LinkOptions& options_;
+  const Launch& launch_;
+  SweepOptions rig_options_;
+  nlohmann::ordered_json run_;
+  std::optional<RunFolder> folder_;
+};
+
+void Links::WriteRun(const char* outcome, std::optional<ExitCode> code) {
+  run_["command"] = "links";
+  run_["outcome"] = outcome;
+  run_["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
+  run_["lost_rank"] = nullptr;
+  run_["waiting_for"] = nullptr;
+  folder_->WriteRun(run_);
+}
+
+void Links::OpenFolder() {
+  RunOnAllOrThrow(session_, [&] {
+    if (session_.rank() != 0) return;
+    const auto path = texts_.out.empty() ? DefaultRunPath("links", std::chrono::system_clock::now())
+                                         : std::filesystem::path(texts_.out);
+    folder_ = RunFolder::Create(path, {{"hockney", "links"}});
+    WriteRun("running", std::nullopt);
+  });
+  LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
+}
+
+int Links::Run() {
+  if (session_.ranks() < 2) {
+    throw Agreed<UsageError>("links: 1 rank, expected at least 2: mpirun -n 2, or --local 2");
+  }
+  Rig rig(session_, rig_options_, launch_);
+  Session local = session_.SplitSharedMemory();
+  const Topology topology = CollectTopology(session_, local, texts_.sources);
+  const Cell largest{.collective = Collective::kSendRecv,
+                     .ranks = session_.ranks(),
+                     .type = DataType::kUint8,
+                     .count = options_.most_bytes};
+  rig.SetUp({&largest, 1});
+  run_ = rig.facts();
+  OpenFolder();
+  LinkRunner runner(rig.context(), options_.most_bytes);
+  const LinkFindings found = SurveyLinks(runner, topology, options_, [&](const LinkRow& row) {
+    if (folder_) folder_->AppendLinks({&row, 1});
+  });
+  const ExitCode code = found.finished ? ExitCode::kOk : ExitCode::kInterrupted;
+  if (folder_) {
+    run_.update(LinksJson(found));
+    fmt::print("{}", LinksText(found, topology));
+    if (!found.finished) {
+      fmt::print(stderr, "hockney links: interrupted; what was finished is kept\n");
+    }
+    WriteRun(found.finished ? "finished" : "interrupted", code);
+    fmt::print("\nrun folder: {}\n", folder_->path().string());
+  }
+  session_.Barrier();  // nobody leaves before the folder is complete
+  launch_.watchdog().SetLastWords({});
+  return session_.rank() == 0 ? ToInt(code) : 0;
+}
+
+Runner AddLinks(CLI::App& program) {
+  const auto texts = std::make_shared<Texts>();
+  CLI::App& command = *program.add_subcommand(
+      "links", "Measure the links between ranks: latency, rate, both directions, pairs at once");
+  command.add_option("-b", texts->least, "Smallest message")->capture_default_str();
+  command.add_option("-e", texts->most, "Largest message; less where one would take over 0.15 s")
+      ->capture_default_str();
+  command.add_option("--budget", texts->budget, "Time for the samples of one point")
+      ->capture_default_str();
+  command.add_flag("--pairs", texts->options.pairs,
+                   "Measure all pairs of ranks, also when there are more than 16 ranks");
+  command.add_flag("--rails", texts->options.rails,
+                   "Measure ranks of equal place on neighbouring hosts, all at once");
+  command.add_flag("--bisect", texts->options.bisect,
+                   "Measure one half of the ranks with the other, all at once");
+  command.add_option("--out", texts->out, "Run folder (default hockney-runs/<UTC>_links)");
+  AddTopologyOptions(command, &texts->sources);
+  AddRankOptions(command, &texts->ranks);
+  command.footer("Example: mpirun -n 4 hockney links --bisect");
+  return [texts](Launch& launch) {
+    const LinkOptions options = Read(*texts);
+    return launch.RunRanks(texts->ranks, [&](Session& session) {
+      return Links(session, *texts, options, launch).Run();
+    });
+  };
+}
+
+}  // namespace
+
+Command LinksCommand() { return {.name = "links", .add = AddLinks}; }
+
+}  // namespace hockney
