@@ -59,7 +59,7 @@ CellRunner::CellRunner(const SweepContext& context, const Cell& cell, Emit emit)
                 AgreedStart(context)) {}
 
 // The labels of the competitors end with them.
-CellRunner::~CellRunner() { context_.watchdog->SetActivity("the step to the next size"); }
+CellRunner::~CellRunner() { context_.watchdog->EndActivity("the step to the next size"); }
 
 void CellRunner::PlaceBuffers() {
   const Layout layout = LayoutOf(cell_);

@@ -32,7 +32,7 @@ class Sweep {
         cells_(MakeCells(options, session.ranks())) {}
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
-  ~Sweep() { launch_.watchdog().SetActivity("the end"); }  // its labels end with it
+  ~Sweep() { launch_.watchdog().EndActivity("the end"); }  // its labels end with it
   int Run();
 
  private:

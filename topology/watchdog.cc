@@ -89,6 +89,13 @@ void Watchdog::SetLastWords(std::function<void(const Ending&)> last_words) {
   last_words_ = std::move(last_words);
 }
 
+void Watchdog::EndActivity(const char* next) {
+  if (std::uncaught_exceptions() == 0) return SetActivity(next);
+  if (activity() == kept_activity_.c_str()) return;
+  kept_activity_ = activity();
+  SetActivity(kept_activity_.c_str());
+}
+
 void Watchdog::Watch(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     Wait(kLookMs);

@@ -61,6 +61,9 @@ class Watchdog {
 
   // Says what this rank does now, for the messages; the text lives until the next call.
   void SetActivity(const char* what) { activity_.store(what, std::memory_order_release); }
+  // The text is about to go: says `next`, a string literal, instead; but while an exception passes
+  // a copy of the text, since it names what failed. By the thread that calls SetActivity.
+  void EndActivity(const char* next);
   const char* activity() const { return activity_.load(std::memory_order_acquire); }
 
   // Tells the peers that this rank ends: in good order (0), or with an exit code whose cause it has
@@ -107,6 +110,7 @@ class Watchdog {
   std::atomic<std::uint64_t> calls_{0};  // number of the guarded call, 0 between calls
   std::atomic<const char*> what_{""};
   std::atomic<const char*> activity_{""};
+  std::string kept_activity_;
   FileDescriptor wake_;
   std::jthread thread_;  // last: it uses the others
 };

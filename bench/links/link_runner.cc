@@ -34,6 +34,8 @@ struct LinkRunner::Plan {
   Summary summary;
 };
 
+LinkRunner::~LinkRunner() { context_.watchdog->EndActivity("the end"); }  // its label ends with it
+
 std::unique_ptr<Prepared> LinkRunner::Prepare(const LinkTask& task) {
   const HostDomain& domain = *context_.domain;
   const Shape shape{Collective::kSendRecv, domain.ranks(), 0};
@@ -50,6 +52,7 @@ std::unique_ptr<Prepared> LinkRunner::Prepare(const LinkTask& task) {
 
 Summary LinkRunner::Measure(const LinkTask& task, double budget_seconds) {
   Session& session = *context_.session;
+  context_.watchdog->SetActivity("the step to the next message");
   label_ = fmt::format("messages of {} bytes between ranks {} and {}", task.bytes,
                        task.pairs.front().first, task.pairs.front().second);
   const std::unique_ptr<Prepared> prepared = Prepare(task);
@@ -81,7 +84,6 @@ Summary LinkRunner::Measure(const LinkTask& task, double budget_seconds) {
     plan.rounds = ends ? 0 : std::clamp(static_cast<int>(kBatchSeconds / round), 1, kMostRounds);
     if (ends) plan.summary = Summarize(times);
   }
-  context_.watchdog->SetActivity("the step to the next message");
   return plan.summary;
 }
 

@@ -15,6 +15,9 @@ class LinkRunner {
   // `context` outlives the runner; each rank's arena holds 2 * most_bytes.
   LinkRunner(const SweepContext& context, std::uint64_t most_bytes)
       : context_(context), most_bytes_(most_bytes) {}
+  LinkRunner(const LinkRunner&) = delete;
+  LinkRunner& operator=(const LinkRunner&) = delete;
+  ~LinkRunner();
 
   std::uint64_t most_bytes() const { return most_bytes_; }
 
