@@ -13,8 +13,6 @@ class ClockTalk {
  public:
   // Waits for the peer. All outlive the talk.
   ClockTalk(LocalClock& clock, ClockLink& link, int peer);
-  ClockTalk(const ClockTalk&) = delete;
-  ClockTalk& operator=(const ClockTalk&) = delete;
 
   // Returns `count` points, `interval_ns` apart, each the shortest of several round trips.
   std::vector<ClockPoint> Compare(int count, std::int64_t interval_ns);

@@ -68,6 +68,29 @@ TEST(SweepProgramTest, TheNumberOfSamplesAskedForIsExact) {
   }
 }
 
+TEST(SweepProgramTest, TheClockAskedForIsUsedAndRecorded) {
+  for (const auto* clock : {"auto", "tsc", "hca3", "local"}) {
+    const ScratchFolder folder;
+    const std::string run = folder.Path("c");
+    const Outcome outcome = RunProgram(
+        "sweep all_reduce --local 2 --algorithm ring -b 8 -e 1M -f 131072 -n 3 --clock " +
+        std::string(clock) + " --out " + run);
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    int measured = 0;
+    for (const SweepRow& row : ReadSweep(run)) {
+      if (row.status != Status::kOk) continue;
+      ++measured;
+      EXPECT_EQ(row.clock, std::string(clock) == "auto" ? "tsc" : clock);
+      // One host is one clock, whatever compares it.
+      EXPECT_EQ(row.clock_error_us.has_value(), row.clock == "hca3");
+      EXPECT_EQ(row.clock_error_us.value_or(0), 0);
+      EXPECT_EQ(row.entry_skew_ns.has_value(), row.clock != "local");
+      EXPECT_EQ(row.reason, "");
+    }
+    EXPECT_GT(measured, 1) << clock;
+  }
+}
+
 TEST(SweepProgramTest, ASweepThatCanMeasureNothingDoesNotSucceed) {
   const ScratchFolder folder;
   const Outcome outcome = RunProgram(

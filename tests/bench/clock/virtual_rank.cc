@@ -27,7 +27,7 @@ std::int64_t Distortion::ToTrue(std::int64_t local_ns) const {
 
 Distortion DistortionOf(int rank) {
   const int sign = rank % 2 == 0 ? 1 : -1;
-  return {.offset_ns = sign * 5'000'000 * (rank + 1), .drift = sign * 50e-6 / (1 + rank / 2)};
+  return {.offset_ns = sign * 5'000'000 * (rank + 1), .drift = sign * 50e-6 / (1 + rank)};
 }
 
 VirtualNetwork::Pipe& VirtualNetwork::PipeOf(int from, int to) {
