@@ -34,6 +34,7 @@ struct SweepContext {
   CacheFlusher* flusher = nullptr;    // null unless buffers are cold
   VerifyCache* verified = nullptr;    // rank 0 uses it
   const SweepOptions* options = nullptr;
+  const RankPlacement* placement = nullptr;  // null: all ranks are on one node
   LastLevelCache llc{};
   std::optional<Shaping> shaping = {};  // of the links between hosts
   int hosts = 1;

@@ -16,9 +16,8 @@ CellKey KeyOf(const SweepRow& row) {
 
 std::string ChoiceOf(const SweepRow& row) {
   if (row.implementation == "mpi") return "mpi";
-  const std::size_t store = row.parameters.find("store=");
-  return fmt::format("{} {} x{} {}", row.algorithm, row.protocol, row.lanes.value_or(1),
-                     store == std::string::npos ? "" : row.parameters.substr(store + 6));
+  return fmt::format("{} {} x{} {}", AlgorithmOf(row), row.protocol, row.lanes.value_or(1),
+                     FindParameter(row, "store"));
 }
 
 bool IsCompared(const SweepRow& row) {

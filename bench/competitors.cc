@@ -10,6 +10,7 @@
 
 #include "bench/cell.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
+#include "collectives/levels.h"
 #include "collectives/partners.h"
 #include "tuner/bandwidth.h"
 
@@ -21,6 +22,9 @@ namespace {
 constexpr std::uint64_t kMostLlBytes = 1024;
 // Bytes a rank from which non-temporal stores are tried by default.
 constexpr std::uint64_t kLeastNonTemporalBytes = 4 * 1024;
+// Between hosts several lanes keep a link busy while one waits for an answer.
+constexpr int kManyLanes = 8;
+constexpr std::uint64_t kLeastManyLanesBytes = 64 * 1024;
 // Pieces up to which a program is proved as it is run; the loop over pieces repeats, so more are
 // sampled with three.
 constexpr int kMostVerifiedPieces = 8;
@@ -58,23 +62,70 @@ std::vector<StorePolicy> StoresFor(const SweepOptions& options, const Algorithm&
   return {StorePolicy::kCached};
 }
 
-std::vector<Variant> MakeVariants(const SweepOptions& options, const Cell& cell) {
+// The levels to try of a row `hierarchical`, or no levels for every other row. Where there is one
+// node only, one variant says so.
+std::vector<Levels> LevelsFor(const SweepContext& context, const Algorithm& row,
+                              Protocol protocol) {
+  if (row.name != kHierarchical) return {{}};
+  std::vector<Levels> levels;
+  const auto& names = context.options->algorithms;
+  if (names.empty() || std::find(names.begin(), names.end(), kHierarchical) != names.end()) {
+    levels = context.placement == nullptr
+                 ? std::vector<Levels>{{}}
+                 : UsualLevels(row.collective, protocol, context.placement);
+  }
+  for (const std::string& name : names) {
+    if (!HasLevels(name)) continue;
+    const Levels asked = ParseLevels(name);
+    // Where nobody asked for packets either, levels without them are no row.
+    const bool tried = context.options->protocols.empty() && protocol == Protocol::kLl;
+    if (tried && !WhyUnfit(row.collective, asked, protocol).empty()) continue;
+    if (std::find(levels.begin(), levels.end(), asked) == levels.end()) levels.push_back(asked);
+  }
+  return levels;
+}
+
+bool IsAskedFor(const SweepOptions& options, const Algorithm& row) {
+  const auto& names = options.algorithms;
+  return names.empty() || std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+           return name == row.name || (row.name == kHierarchical && HasLevels(name));
+         });
+}
+
+std::vector<int> LanesFor(const SweepContext& context, std::uint64_t size) {
+  if (!context.options->lanes.empty()) return context.options->lanes;
+  if (context.hosts == 1 || size < kLeastManyLanesBytes) return {1};
+  return {1, kManyLanes};
+}
+
+// A variant of the row under a protocol and stores, with every number of lanes and slices.
+void AddVariants(const SweepContext& context, std::uint64_t size, const Variant& like,
+                 std::vector<Variant>& variants) {
+  for (const int lanes : LanesFor(context, size)) {
+    for (const int slices : context.options->slices) {
+      Variant variant = like;
+      variant.parameters.lanes = lanes;
+      variant.parameters.slices = slices;
+      variants.push_back(variant);
+    }
+  }
+}
+
+std::vector<Variant> MakeVariants(const SweepContext& context, const Cell& cell) {
+  const SweepOptions& options = *context.options;
   const std::uint64_t size = SizeBytes(cell.collective, cell.count, cell.type, cell.ranks);
   std::vector<Variant> variants;
   for (const Algorithm& row : AllAlgorithms()) {
     if (row.collective != cell.collective) continue;
-    const auto& names = options.algorithms;
-    if (!names.empty() && std::find(names.begin(), names.end(), row.name) == names.end()) continue;
+    if (!IsAskedFor(options, row)) continue;
     for (const Protocol protocol : ProtocolsFor(options, row, size)) {
       for (const StorePolicy store : StoresFor(options, row, protocol, size, cell.ranks)) {
-        for (const int lanes : options.lanes) {
-          for (const int slices : options.slices) {
-            Variant variant{&row, {}, store};
-            variant.parameters.slices = slices;
-            variant.parameters.protocol = protocol;
-            variant.parameters.lanes = lanes;
-            variants.push_back(variant);
-          }
+        for (const Levels& levels : LevelsFor(context, row, protocol)) {
+          Variant variant{&row, {}, store};
+          variant.parameters.protocol = protocol;
+          variant.parameters.levels = levels;
+          variant.parameters.placement = context.placement;
+          AddVariants(context, size, variant, variants);
         }
       }
     }
@@ -106,7 +157,7 @@ SweepRow MakeRow(const SweepContext& context, const Cell& cell) {
 
 std::string LabelOf(const SweepRow& row) {
   return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective),
-                     row.implementation == "mpi" ? "mpi" : row.algorithm,
+                     row.implementation == "mpi" ? "mpi" : AlgorithmOf(row),
                      row.protocol == "ll" ? " ll" : "", row.size_bytes);
 }
 
@@ -160,6 +211,23 @@ double WireBytes(const Variant& variant, const Cell& cell, std::uint64_t size) {
   return most * inflation * static_cast<double>(size);
 }
 
+// Why the ranks' placement leaves the row out, or "".
+std::string WhyNotHere(const Variant& variant) {
+  const Algorithm& row = *variant.row;
+  const Parameters& parameters = variant.parameters;
+  if (row.name == kHierarchical) return WhyNotHierarchical(row.collective, parameters);
+  const bool peers = row.simple_uses_peer_memory && parameters.protocol == Protocol::kSimple;
+  if (!peers || parameters.placement == nullptr) return "";
+  return RanksByNode(*parameters.placement).size() < 2
+             ? ""
+             : "it works in peers' memory, which ends at the node";
+}
+
+// Parameters are sorted by their names.
+std::string LevelsBefore(const Levels& levels) {
+  return ParametersOf({.intra = levels.intra, .rack = {}, .inter = levels.inter}) + ";";
+}
+
 Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Variant& variant,
                        std::span<const BufferSet> sets) {
   Competitor competitor;
@@ -170,19 +238,22 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   row.requested_algorithm = variant.row->name;
   row.protocol = Name(variant.parameters.protocol);
   row.lanes = variant.parameters.lanes;
-  row.wire_bytes_per_rank = WireBytes(variant, cell, row.size_bytes);
+  const Levels& levels = variant.parameters.levels;
+  if (levels != Levels{}) row.parameters = ParametersOf(levels);
   competitor.label = LabelOf(row);
-  const bool reaches_memory =
-      variant.row->simple_uses_peer_memory && variant.parameters.protocol == Protocol::kSimple;
-  if (reaches_memory && context.hosts > 1) {
-    Skip(competitor, Status::kSkipped, "works in its peers' memory: for the ranks of one host");
+  const std::string reason = WhyNotHere(variant);
+  if (!reason.empty()) {
+    Skip(competitor, Status::kSkipped, reason);
     return competitor;
   }
+  row.wire_bytes_per_rank = WireBytes(variant, cell, row.size_bytes);
   const Call first = MakeCall(cell, sets[0]);
   try {
     const CallFlow flow = ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters,
                                      context.domain->options().limits);
-    row.parameters = "pieces=" + std::to_string(flow.parameters.pieces) +
+    row.parameters = (levels == Levels{} ? "" : LevelsBefore(levels)) +
+                     "pieces=" + std::to_string(flow.parameters.pieces) +
+                     (levels.rack.empty() ? "" : ";rack=" + std::string(levels.rack)) +
                      ";slice_bytes=" + std::to_string(flow.slice_bytes) +
                      ";slices=" + std::to_string(flow.flow.slices) +
                      ";slots=" + std::to_string(flow.flow.slots) +
@@ -235,6 +306,8 @@ Competitor MakeMpi(const SweepContext& context, const Cell& cell, std::span<cons
 
 }  // namespace
 
+int MostUsualLanes(int hosts) { return hosts == 1 ? 1 : kManyLanes; }
+
 std::string VerifyCache::Check(const Algorithm& row, const Counts& counts, DataType type,
                                const CallFlow& flow) {
   CallFlow proved = flow;
@@ -245,12 +318,12 @@ std::string VerifyCache::Check(const Algorithm& row, const Counts& counts, DataT
   // pass.
   const bool all_slices = flow.flow.slices < flow.flow.slots;
   if (!all_slices) proved.flow.slices = 2;
-  const std::string key = std::string(Name(row.collective)) + " " + std::string(row.name) + " " +
-                          std::to_string(counts.ranks) + " " + std::to_string(counts.root) + " " +
-                          std::to_string(proved.parameters.lanes) + " " +
-                          std::to_string(proved.parameters.pieces) + " " +
-                          std::to_string(proved.flow.slices) + " " +
-                          std::string(Name(proved.parameters.protocol));
+  const std::string key =
+      std::string(Name(row.collective)) + " " + std::string(row.name) + " " +
+      std::to_string(counts.ranks) + " " + std::to_string(counts.root) + " " +
+      std::to_string(proved.parameters.lanes) + " " + std::to_string(proved.parameters.pieces) +
+      " " + std::to_string(proved.flow.slices) + " " +
+      std::string(Name(proved.parameters.protocol)) + " " + NameOf(proved.parameters.levels);
   const auto known = verdicts_.find(key);
   std::string verdict = known == verdicts_.end() ? "" : known->second;
   if (verdict.empty()) {
@@ -287,7 +360,7 @@ std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell&
     return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   };
   if (has("hockney")) {
-    for (const Variant& variant : MakeVariants(*context.options, cell)) {
+    for (const Variant& variant : MakeVariants(context, cell)) {
       competitors.push_back(MakeHockney(context, cell, variant, sets));
     }
   }

@@ -70,6 +70,9 @@ class VerifyCache {
 std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell& cell,
                                         std::span<const BufferSet> sets);
 
+// The most data lanes that are tried where the options name none.
+int MostUsualLanes(int hosts);
+
 // The call of a cell on one set.
 Call MakeCall(const Cell& cell, const BufferSet& set);
 

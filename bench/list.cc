@@ -55,7 +55,7 @@ nlohmann::ordered_json CollectiveJson() {
   return list;
 }
 
-// What the busiest rank moves, over the size.
+// What the busiest rank moves, over the size; hierarchical: on one node.
 double BusiestFraction(const Algorithm& row) {
   double most = 0;
   for (int rank = 0; rank < kRanksShown; ++rank) {

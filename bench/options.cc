@@ -8,6 +8,8 @@
 #include <functional>
 #include <system_error>
 
+#include "collectives/levels.h"
+
 namespace hockney {
 namespace {
 
@@ -19,10 +21,21 @@ constexpr Unit kUnits[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}, {"min", 60}, {"
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Calls `take` for each entry of "a,b,c"; false if one was empty.
+// The first comma that is not in parentheses.
+std::size_t FindComma(std::string_view text) {
+  int depth = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '(') ++depth;
+    if (text[i] == ')') --depth;
+    if (text[i] == ',' && depth <= 0) return i;
+  }
+  return std::string_view::npos;
+}
+
+// Calls `take` for each entry of "a,b(c,d),e"; false if one was empty.
 bool ForEachEntry(std::string_view text, const std::function<void(std::string_view)>& take) {
   while (true) {
-    const std::size_t comma = text.find(',');
+    const std::size_t comma = FindComma(text);
     const std::string_view entry = text.substr(0, comma);
     if (entry.empty()) return false;
     take(entry);
@@ -50,6 +63,14 @@ std::vector<T> ParseList(std::string_view option, std::string_view text,
   });
   if (!complete) FailOption(option, text, Accepted({}, names));
   return values;
+}
+
+Levels ReadLevels(std::string_view option, std::string_view text) {
+  try {
+    return ParseLevels(text);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(fmt::format("{}: {}", option, error.what()));
+  }
 }
 
 template <class All>
@@ -130,6 +151,24 @@ std::vector<std::string> ParseNames(std::string_view option, std::string_view te
                                     return std::nullopt;
                                   return std::string(entry);
                                 });
+}
+
+std::vector<std::string> ParseAlgorithms(std::string_view option, std::string_view text,
+                                         std::span<const std::string_view> names) {
+  if (text == "all") return {names.begin(), names.end()};
+  return ParseList<std::string>(option, text, names,
+                                [&](std::string_view entry) -> std::optional<std::string> {
+                                  if (HasLevels(entry)) return NameOf(ReadLevels(option, entry));
+                                  if (std::find(names.begin(), names.end(), entry) == names.end())
+                                    return std::nullopt;
+                                  return std::string(entry);
+                                });
+}
+
+void CheckLevels(std::string_view option, std::string_view text, Collective collective) {
+  const std::string reason = WhyUnfit(collective, ReadLevels(option, text), Protocol::kSimple);
+  if (reason.empty()) return;
+  FailOption(option, text, fmt::format("algorithms that fit {}: {}", Name(collective), reason));
 }
 
 std::vector<Collective> ParseCollectives(std::string_view option, std::string_view text) {

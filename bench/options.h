@@ -46,6 +46,14 @@ double ParseDuration(std::string_view option, std::string_view text,
 std::vector<std::string> ParseNames(std::string_view option, std::string_view text,
                                     std::span<const std::string_view> names);
 
+// The same for algorithms, where `hierarchical(intra,inter)` and `hierarchical(intra,rack,inter)`
+// are entries too.
+std::vector<std::string> ParseAlgorithms(std::string_view option, std::string_view text,
+                                         std::span<const std::string_view> names);
+
+// Throws UsageError if the levels in `text` (HasLevels) are none, or do not fit the collective.
+void CheckLevels(std::string_view option, std::string_view text, Collective collective);
+
 // The same over the enumerations, in every spelling that ParseCollective and its siblings know.
 std::vector<Collective> ParseCollectives(std::string_view option, std::string_view text);
 std::vector<DataType> ParseDataTypes(std::string_view option, std::string_view text);

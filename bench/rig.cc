@@ -7,6 +7,7 @@
 
 #include "bench/probes.h"
 #include "bench/signals.h"
+#include "collectives/levels.h"
 #include "topology/network.h"
 #include "topology/peer_links.h"
 
@@ -14,7 +15,7 @@ namespace hockney {
 namespace {
 
 // The double tree takes four lanes of the program for each data lane, more than any other
-// algorithm.
+// algorithm inside one host.
 constexpr int kLanesPerDataLane = 4;
 
 // Slots of all connections of a rank together; many ranks get smaller slots rather than more
@@ -41,14 +42,34 @@ std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
 
 HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
   HostDomain::Options options;
-  options.lanes =
-      kLanesPerDataLane * *std::max_element(options_.lanes.begin(), options_.lanes.end());
-  const std::size_t connections = static_cast<std::size_t>(options.lanes) * session_.ranks() *
+  const int data_lanes = options_.lanes.empty()
+                             ? MostUsualLanes(place_.hosts)
+                             : *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  options.lanes = (place_.hosts == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
+  const std::size_t connections = static_cast<std::size_t>(options.lanes) * local_.ranks() *
                                   static_cast<std::size_t>(options.limits.slots);
   options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
                                                       4096, options.limits.slot_bytes);
   options.arena_bytes = ArenaBytes(cells);
   return options;
+}
+
+// Where the ranks are, for programs that work by hosts; nothing on one host.
+void Rig::FindPlacement() {
+  if (place_.hosts == 1) return;
+  const Topology topology = CollectTopology(session_, local_, options_.topology);
+  placement_.emplace();
+  for (int rank = 0; rank < topology.ranks(); ++rank) {
+    placement_->node_of_rank.push_back(topology.node_of_rank(rank));
+  }
+  for (int node = 0; node < topology.nodes(); ++node) {
+    const auto rack = topology.rack_of_node(node);
+    if (!rack || topology.racks() < 2) {
+      placement_->rack_of_node.clear();
+      return;
+    }
+    placement_->rack_of_node.push_back(*rack);
+  }
 }
 
 // Our own barrier, used to start every sample of every competitor.
@@ -121,6 +142,7 @@ void Rig::MakeTimer() {
 }
 
 void Rig::SetUp(std::span<const Cell> cells) {
+  FindPlacement();
   MakeDomain(DomainOptions(cells));
   executor_ = std::make_unique<HostExecutor>(
       session_, *domain_,
@@ -146,6 +168,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
               .flusher = flusher_.get(),
               .verified = &verified_,
               .options = &options_,
+              .placement = placement_ ? &*placement_ : nullptr,
               .llc = llc_,
               .hosts = place_.hosts,
               .oversubscribed = place_.oversubscribed,

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 
 #include "bench/cell.h"
@@ -34,6 +35,7 @@ class Rig {
   HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
   void MakeDomain(const HostDomain::Options& options);
   void MakeTimer();
+  void FindPlacement();
   std::unique_ptr<Prepared> PrepareBarrier();
   void CollectFactsOfRun();
 
@@ -43,6 +45,7 @@ class Rig {
   Session local_;  // the ranks of this host
   RankPlace place_;
   LastLevelCache llc_;
+  std::optional<RankPlacement> placement_;  // empty: there is only one host
   nlohmann::ordered_json facts_;
   std::unique_ptr<UcxWire> wire_;  // null: there is only one host
   std::unique_ptr<HostDomain> domain_;

@@ -18,8 +18,10 @@
 #include "bench/sizes.h"
 #include "bench/sweep.h"
 #include "bench/text_reporter.h"
+#include "bench/topology_options.h"
 #include "collectives/algorithms.h"
 #include "collectives/flow.h"
+#include "collectives/levels.h"
 #include "topology/launcher.h"
 #include "tuner/records.h"
 
@@ -43,7 +45,7 @@ struct Texts {
   std::string implementations = "hockney,mpi";
   std::string protocols = "auto";
   std::string stores = "auto";
-  std::string lanes = "1";
+  std::string lanes;
   std::string slices = "2";
   std::string mode = "isolated";
   std::string buffers = "refreshed";
@@ -60,6 +62,7 @@ struct Texts {
   std::string launches;
   std::string launcher;
   std::string progress = "auto";
+  TopologySources topology;
   RankOptions ranks;
 };
 
@@ -127,7 +130,7 @@ void ReadVariants(const Texts& texts, SweepOptions& options) {
     for (const Algorithm& row : AllAlgorithms()) {
       if (std::find(names.begin(), names.end(), row.name) == names.end()) names.push_back(row.name);
     }
-    options.algorithms = ParseNames("--algorithm", texts.algorithms, names);
+    options.algorithms = ParseAlgorithms("--algorithm", texts.algorithms, names);
   }
   constexpr std::string_view kImplementations[] = {"hockney", "mpi"};
   options.implementations = ParseNames("--implementation", texts.implementations, kImplementations);
@@ -143,7 +146,7 @@ void ReadVariants(const Texts& texts, SweepOptions& options) {
       options.stores.push_back(name == "cached" ? StorePolicy::kCached : StorePolicy::kNonTemporal);
     }
   }
-  options.lanes = ParseInts("--lanes", texts.lanes, 16);
+  if (!texts.lanes.empty()) options.lanes = ParseInts("--lanes", texts.lanes, 16);
   options.slices = ParseInts("--slices", texts.slices, FlowLimits{}.slots - 1);
 }
 
@@ -170,10 +173,24 @@ void ReadMeasurement(const Texts& texts, SweepOptions& options) {
   options.progress = kWhen[ParseChoice("--progress", texts.progress, kWhen)];
 }
 
+// Throws UsageError if the levels fit none of the collectives.
+void CheckLevelsOfAny(const SweepOptions& options, const std::string& name) {
+  const Levels levels = ParseLevels(name);
+  const auto& collectives = options.collectives;
+  const bool used = std::any_of(collectives.begin(), collectives.end(), [&](Collective c) {
+    return WhyUnfit(c, levels, Protocol::kSimple).empty();
+  });
+  if (!used && !collectives.empty()) CheckLevels("--algorithm", name, collectives[0]);
+}
+
 // Throws UsageError if some collective has none of the algorithms that were named.
 void CheckAlgorithms(const SweepOptions& options) {
   if (options.algorithms.empty()) return;
   for (const std::string& name : options.algorithms) {
+    if (HasLevels(name)) {
+      CheckLevelsOfAny(options, name);
+      continue;
+    }
     const bool used = std::any_of(
         options.collectives.begin(), options.collectives.end(),
         [&](Collective collective) { return FindAlgorithm(collective, name) != nullptr; });
@@ -233,6 +250,8 @@ SweepOptions Read(const CLI::App& app, const Texts& texts) {
   CheckAlgorithms(options);
   CheckUse(app, texts, options);
   options.timeout_seconds = texts.ranks.timeout_seconds;
+  CheckTopologyOptions(texts.topology);
+  options.topology = texts.topology;
   return options;
 }
 
@@ -254,7 +273,9 @@ void AddWhat(CLI::App& app, Texts& texts) {
       ->capture_default_str();
   app.add_option("--place", texts.place,
                  "Buffers apart (out; default), at NCCL's in-place offsets (in), both");
-  app.add_option("--algorithm", texts.algorithms, "Algorithms (see hockney list algorithms)")
+  app.add_option("--algorithm", texts.algorithms,
+                 "Algorithms (see hockney list algorithms); across nodes also "
+                 "hierarchical(intra,inter) and hierarchical(intra,rack,inter)")
       ->capture_default_str();
   app.add_option("--implementation", texts.implementations, "hockney, mpi")->capture_default_str();
   app.add_option("--protocol", texts.protocols, "simple, ll; auto: simple, and ll up to 1K")
@@ -262,7 +283,8 @@ void AddWhat(CLI::App& app, Texts& texts) {
   app.add_option("--store", texts.stores,
                  "cached, non_temporal; auto: cached, and both for peer shapes from 4K a rank")
       ->capture_default_str();
-  app.add_option("--lanes", texts.lanes, "Data lanes, comma-separated")->capture_default_str();
+  app.add_option("--lanes", texts.lanes,
+                 "Data lanes, comma-separated. Default: 1, and 8 for long vectors between hosts");
   app.add_option("--slices", texts.slices, "Slices a chunk, 1 to 7, comma-separated")
       ->capture_default_str();
 }
@@ -304,6 +326,7 @@ void AddHow(CLI::App& app, Texts& texts) {
                  "text; nccl-tests: its table on stdout, fastest row of each size, both placements")
       ->capture_default_str();
   app.add_option("--progress", texts.progress, "auto, always, never")->capture_default_str();
+  AddTopologyOptions(app, &texts.topology);
   AddRankOptions(app, &texts.ranks);
 }
 

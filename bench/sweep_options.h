@@ -9,6 +9,7 @@
 #include "collectives/kernels/kernels.h"
 #include "collectives/program.h"
 #include "collectives/types.h"
+#include "topology/collect_topology.h"
 
 namespace hockney {
 
@@ -33,7 +34,7 @@ struct SweepOptions {
   std::vector<std::string> implementations = {"hockney", "mpi"};
   std::vector<Protocol> protocols;  // empty: simple, and ll for short vectors
   std::vector<StorePolicy> stores;  // empty: cached, and non-temporal where it may pay
-  std::vector<int> lanes = {1};
+  std::vector<int> lanes;           // empty: 1, and more for long vectors between hosts
   std::vector<int> slices = {2};
   TimingMode mode = TimingMode::kIsolated;
   BufferState buffers = BufferState::kRefreshed;
@@ -56,6 +57,7 @@ struct SweepOptions {
   bool keeps_folder = true;
   bool append = false;  // add this launch to an existing folder
   bool dry_run = false;
+  TopologySources topology;  // racks and pods
   std::string progress = "auto";
   std::string program = "hockney sweep";  // as messages name it
 };

@@ -14,18 +14,6 @@
 namespace hockney {
 namespace {
 
-// The value of `key` in "a=1;b=2".
-std::string FindParameter(const std::string& parameters, const std::string& key) {
-  std::size_t at = 0;
-  while (at < parameters.size()) {
-    const std::size_t end = std::min(parameters.find(';', at), parameters.size());
-    const std::string part = parameters.substr(at, end - at);
-    if (part.starts_with(key + "=")) return part.substr(key.size() + 1);
-    at = end + 1;
-  }
-  return "";
-}
-
 bool IsMeasured(const SweepRow& row) {
   return row.status == Status::kOk && row.time_us_median.has_value();
 }
@@ -63,9 +51,9 @@ int CountTies(std::span<const SweepRow> rows, const SweepRow& best) {
 
 std::string DescribeChoice(const SweepRow& row) {
   if (row.implementation != "hockney") return row.implementation;
-  std::string text = row.algorithm;
+  std::string text = AlgorithmOf(row);
   if (row.protocol == "ll") text += " ll";
-  if (FindParameter(row.parameters, "store") == "non_temporal") text += " nt";
+  if (FindParameter(row, "store") == "non_temporal") text += " nt";
   if (row.lanes.value_or(1) > 1) text += fmt::format(" x{}", *row.lanes);
   return text;
 }

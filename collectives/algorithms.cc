@@ -48,6 +48,7 @@ constexpr Algorithm kTable[] = {
     Row("halving_doubling", kAr, HalvingAllReduce, wire::HalvingAllReduce),
     PeerShape(Row("one_shot", kAr, OneShotAllReduce, wire::OneShot), true),
     PeerShape(Row("two_shot", kAr, TwoShotAllReduce, wire::TwoPasses), true),
+    Row("hierarchical", kAr, Hierarchical, wire::Hierarchical),
     Row("naive_root", kAr, NaiveAllReduce, wire::NaiveAllReduce),
 
     Row("ring", kRs, RingReduceScatter, wire::OnePass),
@@ -55,6 +56,7 @@ constexpr Algorithm kTable[] = {
     Row("pairwise", kRs, PairwiseReduceScatter, wire::OnePass),
     Row("pat", kRs, PatReduceScatter, wire::OnePass),
     PeerShape(Row("direct", kRs, DirectReduceScatter, wire::OnePass)),
+    Row("hierarchical", kRs, Hierarchical, wire::Hierarchical),
     Row("naive_root", kRs, NaiveReduceScatter, wire::NaiveReduceScatter),
 
     Row("ring", kAg, RingAllGather, wire::OnePass),
@@ -62,11 +64,13 @@ constexpr Algorithm kTable[] = {
     Row("bruck", kAg, BruckAllGather, wire::OnePass),
     Row("pat", kAg, PatAllGather, wire::OnePass),
     PeerShape(Row("direct", kAg, DirectAllGather, wire::OnePass)),
+    Row("hierarchical", kAg, Hierarchical, wire::Hierarchical),
     Row("naive_root", kAg, NaiveAllGather, wire::NaiveAllGather),
 
     EqualBlocks(Row("bruck", Collective::kAllToAll, BruckAllToAll, wire::BruckAllToAll)),
     Row("pairwise", Collective::kAllToAll, PairwiseAllToAll, wire::OnePass),
     PeerShape(Row("direct", Collective::kAllToAll, DirectAllToAll, wire::OnePass)),
+    Row("hierarchical", Collective::kAllToAll, Hierarchical, wire::Hierarchical),
     Row("naive_root", Collective::kAllToAll, NaiveAllToAll, wire::NaiveAllToAll),
 
     Row("pairwise", Collective::kAllToAllV, PairwiseAllToAll, wire::OnePass),
@@ -76,11 +80,13 @@ constexpr Algorithm kTable[] = {
     Row("ring", Collective::kBroadcast, RingBroadcast, wire::RingBroadcast),
     Row("double_binary_tree", Collective::kBroadcast, TreeBroadcast, wire::TreeBroadcast),
     PeerShape(Row("direct", Collective::kBroadcast, DirectBroadcast, wire::DirectBroadcast)),
+    Row("hierarchical", Collective::kBroadcast, Hierarchical, wire::Hierarchical),
     Row("naive_root", Collective::kBroadcast, NaiveBroadcast, wire::FromRoot),
 
     Row("ring", Collective::kReduce, RingReduce, wire::ToRoot),
     Row("double_binary_tree", Collective::kReduce, TreeReduce, wire::ToRoot),
     PeerShape(Row("direct", Collective::kReduce, DirectReduce, wire::DirectReduce)),
+    Row("hierarchical", Collective::kReduce, Hierarchical, wire::Hierarchical),
     Row("naive_root", Collective::kReduce, NaiveReduce, wire::ToRoot),
 
     PeerShape(Row("direct", Collective::kGather, DirectGather, wire::OneBlockToRoot)),

@@ -15,7 +15,8 @@ struct ChunkExpectation {
   bool reduced = false;
 };
 
-// For chunk `chunk` of `rank`'s output under `layout`. Throws std::invalid_argument for a barrier.
+// For chunk `chunk` of `rank`'s output under `layout`, which is no hole. Throws
+// std::invalid_argument for a barrier.
 ChunkExpectation ExpectChunk(const Layout& layout, int rank, int chunk);
 
 }  // namespace hockney

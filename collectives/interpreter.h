@@ -8,13 +8,30 @@
 // The one interpreter of programs. It knows the order of things inside a lane and nothing of data:
 // a Machine supplies tokens, messages and the move of a slice. The verifier (symbols), the
 // reference (bytes, one thread), the host executor and device kernels are Machines. A Machine has
-//   int rank(), ranks();
+//   int rank();  RankGroup group(lane);
 //   bool TokenReady(lane, source);  void TakeToken(lane, source);  void GiveToken(lane, target);
 //   bool MessageReady(lane, peer, buffer);  bool CreditReady(lane, peer, buffer);
 //   void Move(lane, step, counters, slice);
 //   void Consumed(lane, peer, buffer);  void Sent(lane, peer, buffer);
-// where a token's source or target is a TokenEnd. No call blocks.
+// where a token's source or target is a TokenEnd and ranks are those of the job. No call blocks.
 namespace hockney {
+
+// The ranks that a lane runs among; without members, ranks 0 .. size - 1.
+struct RankGroup {
+  const std::int16_t* members = nullptr;
+  int size = 1;
+  HOCKNEY_HOST_DEVICE constexpr int operator[](int i) const {
+    return members == nullptr ? i : members[i];
+  }
+};
+
+// The group of a lane. The program outlives it.
+inline RankGroup GroupOf(const RankProgram& program, int lane) {
+  const int group = program.lanes[lane].group;
+  if (group < 0) return {nullptr, program.shape.ranks};
+  const std::vector<std::int16_t>& members = program.groups[group];
+  return {members.data(), static_cast<int>(members.size())};
+}
 
 struct TokenEnd {
   EventKind kind = EventKind::kPeer;  // kPeer or kLane
@@ -36,46 +53,53 @@ HOCKNEY_HOST_DEVICE constexpr int Mod(int value, int modulus) {
 }
 
 HOCKNEY_HOST_DEVICE constexpr int FindPeer(const PeerIndex& peer, const LoopCounters& at,
-                                           int ranks) {
-  return Mod(peer.start + peer.inner * at.i[1] + peer.inner2 * at.i[2], ranks);
+                                           const RankGroup& group) {
+  return group[Mod(peer.start + peer.inner * at.i[1] + peer.inner2 * at.i[2], group.size)];
 }
 
 // Chunk `j` of a run, as ChunkRun defines it.
 HOCKNEY_HOST_DEVICE constexpr int FindChunk(const ChunkRun& run, const LoopCounters& at, int j) {
   int within = run.start + run.inner * at.i[1] + run.inner2 * at.i[2];
+  int chunk = run.base + run.outer * at.i[0];
+  if (run.fine > 1) {
+    chunk += run.fine_stride * (j % run.fine);
+    j /= run.fine;
+  }
   if (j > 0) within += (j / run.block) * run.stride + j % run.block;
   if (run.modulus > 0) within = Mod(within, run.modulus);
-  return run.base + run.outer * at.i[0] + run.scale * within;
+  return chunk + run.scale * within;
 }
 
 HOCKNEY_HOST_DEVICE constexpr bool IsFifo(const Operand& operand) {
   return operand.place == Place::kFifo || operand.place == Place::kAllFifos;
 }
 
-// Calls visit(rank) for the peers an operand names, in rank order, until one returns false; returns
-// whether none did.
+// Calls visit(rank) for the peers an operand names, in the group's order, until one returns false;
+// returns whether none did.
 template <class Visit>
-HOCKNEY_HOST_DEVICE bool ForEachPeer(const Operand& operand, const LoopCounters& at, int ranks,
-                                     Visit visit) {
+HOCKNEY_HOST_DEVICE bool ForEachPeer(const Operand& operand, const LoopCounters& at,
+                                     const RankGroup& group, Visit visit) {
   if (operand.place == Place::kAllFifos || operand.place == Place::kAllPeers) {
-    for (int peer = 0; peer < ranks; ++peer) {
-      if (!visit(peer)) return false;
+    for (int i = 0; i < group.size; ++i) {
+      if (!visit(group[i])) return false;
     }
     return true;
   }
-  return visit(FindPeer(operand.peer, at, ranks));
+  return visit(FindPeer(operand.peer, at, group));
 }
 
 template <class Machine, class Visit>
-HOCKNEY_HOST_DEVICE bool ForEachToken(const Event& event, const LoopCounters& at, Machine& machine,
-                                      Visit visit) {
+HOCKNEY_HOST_DEVICE bool ForEachToken(const Event& event, int lane, const LoopCounters& at,
+                                      Machine& machine, Visit visit) {
   switch (event.kind) {
     case EventKind::kLane:
       return visit(TokenEnd{EventKind::kLane, event.peer.start});
     case EventKind::kPeer:
-      return visit(TokenEnd{EventKind::kPeer, FindPeer(event.peer, at, machine.ranks())});
+      return visit(TokenEnd{EventKind::kPeer, FindPeer(event.peer, at, machine.group(lane))});
     case EventKind::kAllPeers:
-      for (int peer = 0; peer < machine.ranks(); ++peer) {
+      const RankGroup group = machine.group(lane);
+      for (int i = 0; i < group.size; ++i) {
+        const int peer = group[i];
         if (peer != machine.rank() && !visit(TokenEnd{EventKind::kPeer, peer})) return false;
       }
   }
@@ -85,13 +109,13 @@ HOCKNEY_HOST_DEVICE bool ForEachToken(const Event& event, const LoopCounters& at
 template <class Machine>
 HOCKNEY_HOST_DEVICE bool TakeWaits(const Step& step, int lane, LaneState& state, Machine& machine) {
   for (int i = 0; i < step.wait_count; ++i) {
-    if (!ForEachToken(step.wait[i], state.counters, machine,
+    if (!ForEachToken(step.wait[i], lane, state.counters, machine,
                       [&](TokenEnd end) { return machine.TokenReady(lane, end); })) {
       return false;
     }
   }
   for (int i = 0; i < step.wait_count; ++i) {
-    ForEachToken(step.wait[i], state.counters, machine, [&](TokenEnd end) {
+    ForEachToken(step.wait[i], lane, state.counters, machine, [&](TokenEnd end) {
       machine.TakeToken(lane, end);
       return true;
     });
@@ -104,7 +128,7 @@ HOCKNEY_HOST_DEVICE bool FifosReady(const Step& step, int lane, const LaneState&
                                     Machine& machine) {
   for (int i = 0; i < step.source_count; ++i) {
     const Operand& source = step.source[i];
-    if (IsFifo(source) && !ForEachPeer(source, state.counters, machine.ranks(), [&](int peer) {
+    if (IsFifo(source) && !ForEachPeer(source, state.counters, machine.group(lane), [&](int peer) {
           return machine.MessageReady(lane, peer, source.buffer);
         })) {
       return false;
@@ -112,7 +136,7 @@ HOCKNEY_HOST_DEVICE bool FifosReady(const Step& step, int lane, const LaneState&
   }
   for (int i = 0; i < step.destination_count; ++i) {
     const Operand& target = step.destination[i];
-    if (IsFifo(target) && !ForEachPeer(target, state.counters, machine.ranks(), [&](int peer) {
+    if (IsFifo(target) && !ForEachPeer(target, state.counters, machine.group(lane), [&](int peer) {
           return machine.CreditReady(lane, peer, target.buffer);
         })) {
       return false;
@@ -127,7 +151,7 @@ HOCKNEY_HOST_DEVICE void FinishSlice(const Step& step, int lane, const LaneState
   for (int i = 0; i < step.destination_count; ++i) {
     const Operand& target = step.destination[i];
     if (IsFifo(target)) {
-      ForEachPeer(target, state.counters, machine.ranks(), [&](int peer) {
+      ForEachPeer(target, state.counters, machine.group(lane), [&](int peer) {
         machine.Sent(lane, peer, target.buffer);
         return true;
       });
@@ -136,7 +160,7 @@ HOCKNEY_HOST_DEVICE void FinishSlice(const Step& step, int lane, const LaneState
   for (int i = 0; i < step.source_count; ++i) {
     const Operand& source = step.source[i];
     if (IsFifo(source)) {
-      ForEachPeer(source, state.counters, machine.ranks(), [&](int peer) {
+      ForEachPeer(source, state.counters, machine.group(lane), [&](int peer) {
         machine.Consumed(lane, peer, source.buffer);
         return true;
       });
@@ -179,7 +203,7 @@ HOCKNEY_HOST_DEVICE Progress Advance(const Lane& lane, int lane_index, int slice
     if (++state.slice < slices) return Progress::kMoved;
   }
   for (int i = 0; i < step.post_count; ++i) {
-    ForEachToken(step.post[i], state.counters, machine, [&](TokenEnd end) {
+    ForEachToken(step.post[i], lane_index, state.counters, machine, [&](TokenEnd end) {
       machine.GiveToken(lane_index, end);
       return true;
     });

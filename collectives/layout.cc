@@ -90,11 +90,15 @@ Counts EvenCounts(const Shape& shape, std::uint64_t count) {
 }
 
 Layout::Layout(Counts counts, DataType type, Cut cut)
-    : counts_(std::move(counts)), type_(type), cut_(cut), element_bytes_(ElementBytes(type)) {
+    : counts_(std::move(counts)),
+      type_(type),
+      cut_(std::move(cut)),
+      element_bytes_(ElementBytes(type)) {
   const int ranks = counts_.ranks;
-  if (ranks < 1 || cut.lanes < 1 || cut.chunks < 1) {
+  if (ranks < 1 || cut_.lanes < 1 || cut_.chunks < 1 || cut_.scratch_copies < 1) {
     throw std::invalid_argument("Layout: ranks, lanes and chunks must be at least 1");
   }
+  ReadGrid();
   if (counts_.counts.size() != ExpectedCounts(counts_.collective, ranks)) {
     throw std::invalid_argument("Layout: " + std::string(Name(counts_.collective)) + " of " +
                                 std::to_string(ranks) + " ranks got " +
@@ -132,10 +136,44 @@ Layout::Layout(Counts counts, DataType type, Cut cut)
   }
 }
 
+// Every block, or part, must be in the grid once.
+void Layout::ReadGrid() {
+  const std::vector<std::int32_t>& grid = cut_.grid;
+  if (grid.empty()) return;
+  const auto size = static_cast<int>(grid.size());
+  const int holes = static_cast<int>(std::count(grid.begin(), grid.end(), -1));
+  const bool blocks = HasBlocks(counts_.collective);
+  std::vector<int> place(blocks ? counts_.ranks : size - holes, -1);
+  for (int i = 0; i < size; ++i) {
+    if (grid[i] == -1) continue;
+    if (grid[i] < 0 || grid[i] >= static_cast<int>(place.size()) || place[grid[i]] >= 0) {
+      throw std::invalid_argument("Layout: a grid that has " + std::to_string(grid[i]) +
+                                  " twice or among too few");
+    }
+    place[grid[i]] = i;
+  }
+  if (size - holes != static_cast<int>(place.size())) {
+    throw std::invalid_argument("Layout: a grid without some block");
+  }
+  if (blocks) {
+    block_of_rank_ = std::move(place);
+    return;
+  }
+  parts_ = size;
+  filled_parts_ = size - holes;
+  if (filled_parts_ == 0 || cut_.chunks % parts_ != 0) {
+    throw std::invalid_argument("Layout: chunks that are no multiple of the grid");
+  }
+}
+
+int Layout::LongBlocks() const {
+  return cut_.grid.empty() ? counts_.ranks : static_cast<int>(cut_.grid.size());
+}
+
 int Layout::Blocks(int rank, Buffer buffer) const {
   if (buffer == Buffer::kScratch) {
     if (counts_.collective == Collective::kBarrier) return 0;
-    return HasBlocks(counts_.collective) ? counts_.ranks : 1;
+    return (HasBlocks(counts_.collective) ? LongBlocks() : 1) * cut_.scratch_copies;
   }
   switch (SideOf(counts_, rank, buffer)) {
     case Side::kNone:
@@ -143,7 +181,7 @@ int Layout::Blocks(int rank, Buffer buffer) const {
     case Side::kShort:
       return 1;
     case Side::kLong:
-      return counts_.ranks;
+      return LongBlocks();
   }
   throw std::invalid_argument("unknown side");
 }
@@ -155,20 +193,35 @@ std::span<const std::size_t> Layout::Prefix(int rank, Buffer buffer) const {
   return std::span(prefix).subspan(row * (counts_.ranks + 1), counts_.ranks + 1);
 }
 
+// A short side holds the rank's own block, at offset 0.
+bool Layout::HasOwnOnly(int rank, Buffer buffer) const {
+  return buffer != Buffer::kScratch && IsOwnBlockCollective(counts_.collective) &&
+         SideOf(counts_, rank, buffer) == Side::kShort;
+}
+
 ByteRange Layout::BlockRange(int rank, Buffer buffer, int block) const {
   const std::span<const std::size_t> prefix = Prefix(rank, buffer);
-  // A short side holds the rank's own block, at offset 0.
-  const bool own = buffer != Buffer::kScratch && IsOwnBlockCollective(counts_.collective) &&
-                   SideOf(counts_, rank, buffer) == Side::kShort;
-  const int index = own ? rank : block;
-  return {.offset = own ? 0 : prefix[index], .bytes = prefix[index + 1] - prefix[index]};
+  if (HasOwnOnly(rank, buffer)) return {.offset = 0, .bytes = prefix[rank + 1] - prefix[rank]};
+  if (!HasBlocks(counts_.collective)) return {.offset = 0, .bytes = prefix[1]};
+  std::size_t copy = 0;
+  if (block >= LongBlocks()) {
+    copy = block / LongBlocks();
+    block %= LongBlocks();
+  }
+  const int index = OwnerOf(block);
+  if (index < 0) return {};
+  return {.offset = copy * prefix.back() + prefix[index],
+          .bytes = prefix[index + 1] - prefix[index]};
 }
 
 std::size_t Layout::BufferBytes(int rank, Buffer buffer) const {
   const int blocks = Blocks(rank, buffer);
   if (blocks == 0) return 0;
-  const ByteRange last = BlockRange(rank, buffer, blocks - 1);
-  return last.offset + last.bytes;
+  if (HasOwnOnly(rank, buffer) || !HasBlocks(counts_.collective)) {
+    return BlockRange(rank, buffer, 0).bytes;
+  }
+  const std::size_t copies = buffer == Buffer::kScratch ? cut_.scratch_copies : 1;
+  return copies * Prefix(rank, buffer).back();
 }
 
 int Layout::ChunkCount(int rank, Buffer buffer) const {
@@ -181,13 +234,25 @@ ByteRange Layout::Find(int rank, Buffer buffer, int chunk) const {
   if (cuts == 1) return block;
   const int within = chunk % cuts;
   const ByteRange lane = CutPart(block.bytes, cut_.lanes, within / cut_.chunks);
-  const ByteRange part = CutPart(lane.bytes, cut_.chunks, within % cut_.chunks);
+  int index = within % cut_.chunks;
+  if (parts_ > 1) {
+    const int filled = cut_.grid[index % parts_];
+    if (filled < 0) return {};
+    index = index / parts_ * filled_parts_ + filled;
+  }
+  const ByteRange part = CutPart(lane.bytes, cut_.chunks / parts_ * filled_parts_, index);
   return {.offset = block.offset + lane.offset + part.offset, .bytes = part.bytes};
 }
 
 std::size_t Layout::LargestChunkBytes() const {
   const ByteRange lane = CutPart(largest_block_, cut_.lanes, 0);
-  return CutPart(lane.bytes, cut_.chunks, 0).bytes;
+  return CutPart(lane.bytes, cut_.chunks / parts_ * filled_parts_, 0).bytes;
+}
+
+bool Layout::IsHole(int rank, Buffer buffer, int chunk) const {
+  if (cut_.grid.empty() || HasOwnOnly(rank, buffer)) return false;
+  if (!HasBlocks(counts_.collective)) return cut_.grid[chunk % cut_.chunks % parts_] < 0;
+  return OwnerOf(chunk / (cut_.lanes * cut_.chunks) % LongBlocks()) < 0;
 }
 
 Layout::InPlace Layout::FindInPlace(int rank) const {
@@ -202,13 +267,13 @@ Layout::InPlace Layout::FindInPlace(int rank) const {
       return {.supported = true,
               .input_inside_output = true,
               .offset = Prefix(rank, Buffer::kOutput)[rank],
-              .chunk_offset = rank * cuts};
+              .chunk_offset = BlockOf(rank) * cuts};
     case Collective::kReduceScatter:
     case Collective::kScatter:
       return {.supported = true,
               .input_inside_output = false,
               .offset = Prefix(rank, Buffer::kInput)[rank],
-              .chunk_offset = rank * cuts};
+              .chunk_offset = BlockOf(rank) * cuts};
     case Collective::kAllToAll:
     case Collective::kAllToAllV:
     case Collective::kBarrier:

@@ -32,7 +32,8 @@ Counts EvenCounts(const Shape& shape, std::uint64_t count);
 
 // The one function from chunks to bytes: (rank, buffer, chunk) -> (offset, bytes) within that
 // rank's buffer. Each block is cut over lanes and each lane into chunks on 128-byte offsets, tail
-// last, empty chunks allowed. Chunk index = (block*lanes + lane)*chunks + chunk. 64-bit throughout.
+// last, empty chunks allowed. Chunk index = (block*lanes + lane)*chunks + chunk, where blocks are
+// counted as the cut's grid says. 64-bit throughout.
 class Layout {
  public:
   Layout(Counts counts, DataType type, Cut cut);
@@ -42,6 +43,11 @@ class Layout {
   int ChunkCount(int rank, Buffer buffer) const;
   ByteRange Find(int rank, Buffer buffer, int chunk) const;
   std::size_t LargestChunkBytes() const;
+  // Whether the chunk is in a hole of the grid.
+  bool IsHole(int rank, Buffer buffer, int chunk) const;
+  // The rank whose block a program calls `block` (-1: a hole), and what it calls rank's block.
+  int OwnerOf(int block) const { return cut_.grid.empty() ? block : cut_.grid[block]; }
+  int BlockOf(int rank) const { return block_of_rank_.empty() ? rank : block_of_rank_[rank]; }
 
   // Byte offset of `rank`'s input within its output (or output within its input) at NCCL's in-place
   // positions; `input_inside_output` says which. Chunks of the shorter buffer then coincide with
@@ -59,6 +65,9 @@ class Layout {
   const Cut& cut() const { return cut_; }
 
  private:
+  void ReadGrid();
+  bool HasOwnOnly(int rank, Buffer buffer) const;
+  int LongBlocks() const;
   int Blocks(int rank, Buffer buffer) const;
   std::span<const std::size_t> Prefix(int rank, Buffer buffer) const;
   ByteRange BlockRange(int rank, Buffer buffer, int block) const;
@@ -68,6 +77,9 @@ class Layout {
   Cut cut_;
   std::size_t element_bytes_ = 1;
   std::size_t largest_block_ = 0;
+  int parts_ = 1;                   // of a piece in the grid of a collective of one block
+  int filled_parts_ = 1;            // those that are no holes
+  std::vector<int> block_of_rank_;  // empty: no grid
   // Byte offsets of the blocks and the end; all_to_all_v has one such row a rank, the others share
   // one.
   std::vector<std::size_t> input_prefix_;

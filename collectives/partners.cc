@@ -15,8 +15,10 @@ class Partners {
         seen_(static_cast<std::size_t>(program.shape.ranks)) {}
 
   std::vector<int> Find() {
-    for (const Lane& lane : program_.lanes) {
-      for (int s = 0; s < lane.step_count; ++s) AddStep(lane, s);
+    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
+      group_ = GroupOf(program_, static_cast<int>(lane));
+      const Lane& steps = program_.lanes[lane];
+      for (int s = 0; s < steps.step_count; ++s) AddStep(steps, s);
     }
     seen_[program_.rank] = false;
     std::vector<int> found;
@@ -51,15 +53,16 @@ class Partners {
     std::for_each(step.destination, step.destination + step.destination_count, add_operand);
   }
 
-  void AddAll() { seen_.assign(seen_.size(), true); }
+  void AddAll() {
+    for (int i = 0; i < group_.size; ++i) seen_[group_[i]] = true;
+  }
 
-  // Peers repeat with the rank count, so longer loops show nothing new.
+  // Peers repeat with the group's size, so longer loops show nothing new.
   void Add(const PeerIndex& peer, int inner_count, int inner2_count) {
-    const int ranks = program_.shape.ranks;
     LoopCounters at;
-    for (at.i[1] = 0; at.i[1] < std::min(inner_count, ranks); ++at.i[1]) {
-      for (at.i[2] = 0; at.i[2] < std::min(inner2_count, ranks); ++at.i[2]) {
-        seen_[FindPeer(peer, at, ranks)] = true;
+    for (at.i[1] = 0; at.i[1] < std::min(inner_count, group_.size); ++at.i[1]) {
+      for (at.i[2] = 0; at.i[2] < std::min(inner2_count, group_.size); ++at.i[2]) {
+        seen_[FindPeer(peer, at, group_)] = true;
         if (peer.inner2 == 0) break;
       }
       if (peer.inner == 0) break;
@@ -68,6 +71,7 @@ class Partners {
 
   const RankProgram& program_;
   bool memory_only_;
+  RankGroup group_;  // of the lane that is looked at
   std::vector<bool> seen_;
 };
 

@@ -1,16 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "collectives/placement.h"
 #include "collectives/types.h"
 
 // The Program: what one rank does in one collective, as data. See README "The Program in one page".
 // Steps speak of chunks (indices), never of bytes; Layout turns a chunk into bytes.
 namespace hockney {
 
-// Where an operand lies. The all-forms stand for every rank in rank order, this one included.
+// Where an operand lies. Ranks are counted within the lane's group (Lane::group); the all-forms
+// stand for every rank of it in order, this one included.
 enum class Place : std::uint8_t {
   kSelf,      // this rank's buffer
   kPeer,      // rank `peer`'s buffer, read or written in place
@@ -31,16 +34,17 @@ struct LoopCounters {
   std::int32_t i[kLoopDepth] = {0, 0, 0};
 };
 
-// A rank that moves with the inner loops: (start + inner*i1 + inner2*i2) mod ranks.
+// A rank that moves with the inner loops: (start + inner*i1 + inner2*i2) mod the group's ranks.
 struct PeerIndex {
   std::int16_t start = 0;
   std::int16_t inner = 0;
   std::int16_t inner2 = 0;
 };
 
-// `count` chunks moved as one message. Chunk j is
-//   base + outer*i0 + scale * ((start + inner*i1 + inner2*i2 + (j / block)*stride + j % block) mod
-//   modulus),
+// `count` chunks moved as one message, `fine` of them for each unit counted. Chunk j, of unit
+// n = j / fine, is
+//   base + outer*i0 + scale * ((start + inner*i1 + inner2*i2 + (n / block)*stride + n % block) mod
+//   modulus) + fine_stride * (j % fine),
 // without the mod when modulus is 0.
 struct ChunkRun {
   std::int32_t base = 0;
@@ -53,6 +57,8 @@ struct ChunkRun {
   std::int16_t count = 1;
   std::int16_t block = 1;
   std::int16_t stride = 1;
+  std::int16_t fine = 1;
+  std::int32_t fine_stride = 1;
 };
 
 struct Operand {
@@ -107,6 +113,7 @@ inline constexpr int kMaxSteps = 72;
 inline constexpr int kMaxLoops = 20;
 
 struct Lane {
+  std::int16_t group = -1;  // of RankProgram::groups; -1: all ranks
   std::int16_t step_count = 0;
   std::int16_t loop_count = 0;
   Loop loops[kMaxLoops]{};
@@ -116,15 +123,28 @@ static_assert(std::is_trivially_copyable_v<Lane>);
 
 // How the vector of a collective is cut for a program: each block over `lanes`, each lane into
 // `chunks`.
+// A program may count in a grid of its own: `grid[i]` is the block (part of a piece, in collectives
+// of one block) that it calls i, or -1 for a hole, whose chunks are empty. No grid: as they come.
 struct Cut {
   std::int32_t lanes = 1;
   std::int32_t chunks = 1;
+  std::int32_t scratch_copies = 1;  // of the vector that scratch holds one behind the other
+  std::vector<std::int32_t> grid = {};
 };
 
 struct Shape {
   Collective collective = Collective::kAllReduce;
   int ranks = 1;
   int root = 0;
+};
+
+// The rows of the table that `hierarchical` is made of: inside nodes, between the nodes of a rack
+// (empty: racks do not matter), and on top. Names of rows, of static life.
+struct Levels {
+  std::string_view intra = {};
+  std::string_view rack = {};
+  std::string_view inter = {};
+  bool operator==(const Levels&) const = default;
 };
 
 // What a sweep or the tuner varies. Builders see all but the store policy and bytes, which belong
@@ -136,6 +156,9 @@ struct Parameters {
   int slices = 2;         // most slices of a chunk on its way through a connection
   int aggregation = 0;    // most chunks in a message of `pat`; 0 = no limit
   bool in_place = false;  // output and input overlap at NCCL's in-place offsets
+  Levels levels{};        // of `hierarchical`; empty: its usual ones
+  // Where the ranks are; null: on one node. Not owned, outlives what is built with it.
+  const RankPlacement* placement = nullptr;
 };
 
 struct RankProgram {
@@ -143,6 +166,7 @@ struct RankProgram {
   int rank = 0;
   Cut cut{};
   bool uses_scratch = false;  // scratch mirrors the larger of input and output, chunk by chunk
+  std::vector<std::vector<std::int16_t>> groups = {};  // ranks that lanes run among, in their order
   std::vector<Lane> lanes;
 };
 

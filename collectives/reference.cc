@@ -37,6 +37,7 @@ class ReferenceMachine {
 
   int rank() const { return rank_; }
   int ranks() const { return static_cast<int>(world_.programs.size()); }
+  RankGroup group(int lane) const { return GroupOf(world_.programs[rank_], lane); }
   bool TokenReady(int lane, TokenEnd source) { return Tokens(source, lane) > 0; }
   void TakeToken(int lane, TokenEnd source) { --Tokens(source, lane); }
   void GiveToken(int lane, TokenEnd target) {
@@ -113,7 +114,7 @@ std::vector<Bytes> ReferenceMachine::Gather(int lane, const Step& step, const Lo
     if (source.place == Place::kSelf) {
       take(rank_);
     } else {
-      ForEachPeer(source, at, ranks(), take);
+      ForEachPeer(source, at, group(lane), take);
     }
   }
   return sources;
@@ -166,7 +167,7 @@ void ReferenceMachine::Move(int lane, const Step& step, const LoopCounters& at, 
     if (target.place == Place::kSelf) {
       put(rank_);
     } else {
-      ForEachPeer(target, at, ranks(), put);
+      ForEachPeer(target, at, group(lane), put);
     }
   }
 }

@@ -19,8 +19,8 @@ void SymbolicMachine::CheckWaits(int lane) const {
   if (lanes != (b.kind == EventKind::kLane)) return;
   const bool all = a.kind == EventKind::kAllPeers || b.kind == EventKind::kAllPeers;
   const bool same = lanes ? a.peer.start == b.peer.start
-                          : FindPeer(a.peer, state.counters, ranks()) ==
-                                FindPeer(b.peer, state.counters, ranks());
+                          : FindPeer(a.peer, state.counters, group(lane)) ==
+                                FindPeer(b.peer, state.counters, group(lane));
   if (all || same) Throw(lane, FaultKind::kMalformed, "waits for two tokens of one counter");
 }
 
@@ -32,7 +32,7 @@ void SymbolicMachine::CheckConnections(int lane, const Step& step, const LoopCou
         const Operand& b = operands[j];
         if (!IsFifo(a) || !IsFifo(b) || a.buffer != b.buffer) continue;
         if (a.place == Place::kAllFifos || b.place == Place::kAllFifos ||
-            FindPeer(a.peer, at, ranks()) == FindPeer(b.peer, at, ranks())) {
+            FindPeer(a.peer, at, group(lane)) == FindPeer(b.peer, at, group(lane))) {
           Throw(lane, FaultKind::kMalformed, "needs two messages or credits of one connection");
         }
       }
@@ -170,6 +170,12 @@ void SymbolicMachine::CheckStep(int lane, const Step& step) const {
       Throw(lane, FaultKind::kMalformed, "writes to an input");
     }
   }
+  // The bytes of a message's chunks are known from memory that goes with it; of one chunk alone,
+  // from the message.
+  if (count > 1 && std::all_of(step.source, step.source + step.source_count, IsFifo) &&
+      std::all_of(step.destination, step.destination + step.destination_count, IsFifo)) {
+    Throw(lane, FaultKind::kMalformed, "passes on several chunks of unknown length");
+  }
 }
 
 // Executors work a run off chunk by chunk, so a chunk may not be read after another chunk's result
@@ -240,7 +246,7 @@ SymbolicMachine::Moved SymbolicMachine::ReadSources(int lane, const Step& step, 
     if (source.place == Place::kSelf) {
       take(rank_);
     } else {
-      ForEachPeer(source, now.at, ranks(), take);
+      ForEachPeer(source, now.at, group(lane), take);
     }
   }
   return sum;
@@ -252,7 +258,12 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
   CheckOverlap(lane, step, at);
   Moved sum = ReadSources(lane, step, {at, slice});
   if (step.final) {
-    for (auto& part : sum) part.symbol.final = true;
+    for (auto& part : sum) {
+      if (part.symbol.final) {
+        Throw(lane, FaultKind::kWrongResult, "finishes a finished reduction again");
+      }
+      part.symbol.final = true;
+    }
   }
   for (int d = 0; d < step.destination_count; ++d) {
     const Operand& target = step.destination[d];
@@ -269,14 +280,14 @@ void SymbolicMachine::Move(int lane, const Step& step, const LoopCounters& at, i
     if (target.place == Place::kSelf) {
       put(rank_);
     } else {
-      ForEachPeer(target, at, ranks(), put);
+      ForEachPeer(target, at, group(lane), put);
     }
   }
   // The slots are free once the step has read them.
   for (int s = 0; s < step.source_count; ++s) {
     const Operand& source = step.source[s];
     if (!IsFifo(source)) continue;
-    ForEachPeer(source, at, ranks(), [&](int peer) {
+    ForEachPeer(source, at, group(lane), [&](int peer) {
       world_.ConnectionOf(peer, rank_, lane, source.buffer)
           .credits.items.push_back(world_.clocks_.Release(world_.ThreadOf(rank_, lane)));
       return true;

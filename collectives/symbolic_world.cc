@@ -72,6 +72,13 @@ void SymbolicWorld::CheckRace(int racer, int thread, const char* what, int owner
 
 Cell& SymbolicWorld::CellOf(int accessing_rank, int owner, Buffer buffer, int chunk, int slice) {
   const int plan = order_[ranks_[accessing_rank].call];
+  const RankPlacement* placement = plans_[plan].placement;
+  if (placement != nullptr &&
+      placement->node_of_rank[owner] != placement->node_of_rank[accessing_rank]) {
+    throw Fault{FaultKind::kMalformed, "rank " + std::to_string(accessing_rank) +
+                                           " touches memory of rank " + std::to_string(owner) +
+                                           ", which is on another node"};
+  }
   Buffer place = buffer;
   int index = chunk;
   if (plans_[plan].in_place && buffer != Buffer::kScratch) {
@@ -117,7 +124,24 @@ void SymbolicWorld::TouchUserBuffers(int rank, bool entering) {
   }
 }
 
+// A lane must name a group that has its rank, and every rank of it once.
+void SymbolicWorld::CheckGroups(int rank) const {
+  const RankProgram& program = ProgramOf(rank);
+  for (const Lane& lane : program.lanes) {
+    if (lane.group < 0) continue;
+    std::vector<std::int16_t> members;
+    if (lane.group < static_cast<int>(program.groups.size())) members = program.groups[lane.group];
+    std::sort(members.begin(), members.end());
+    const bool in_range = !members.empty() && members[0] >= 0 && members.back() < rank_count_;
+    const bool twice = std::adjacent_find(members.begin(), members.end()) != members.end();
+    if (in_range && !twice && std::binary_search(members.begin(), members.end(), rank)) continue;
+    throw Fault{FaultKind::kMalformed,
+                "rank " + std::to_string(rank) + " has a lane in a group that is none, or not its"};
+  }
+}
+
 void SymbolicWorld::EnterCall(int rank) {
+  CheckGroups(rank);
   RankState& state = ranks_[rank];
   TouchUserBuffers(rank, true);
   for (Cell& cell : BufferOf(order_[state.call], rank, Buffer::kScratch)) cell.symbol = Symbol{};
@@ -133,6 +157,7 @@ void SymbolicWorld::EnterCall(int rank) {
 void SymbolicWorld::CheckOutput(int rank) {
   const Layout& layout = *PlanOf(rank).layout;
   for (int chunk = 0; chunk < layout.ChunkCount(rank, Buffer::kOutput); ++chunk) {
+    if (layout.IsHole(rank, Buffer::kOutput, chunk)) continue;
     const ChunkExpectation expected = ExpectChunk(layout, rank, chunk);
     for (int slice = 0; slice < flow_.slices; ++slice) {
       const Symbol wanted{

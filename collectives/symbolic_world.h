@@ -74,6 +74,7 @@ class SymbolicWorld {
 
   std::vector<Cell>& BufferOf(int plan, int rank, Buffer buffer);
   Cell& CellOf(int accessing_rank, int owner, Buffer buffer, int chunk, int slice);
+  void CheckGroups(int rank) const;
   void CheckRace(int racer, int thread, const char* what, int owner);
 
   void EnterCall(int rank);
@@ -131,7 +132,7 @@ class SymbolicMachine {
   SymbolicMachine(SymbolicWorld& world, int rank) : world_(world), rank_(rank) {}
 
   int rank() const { return rank_; }
-  int ranks() const { return world_.rank_count_; }
+  RankGroup group(int lane) const { return GroupOf(world_.ProgramOf(rank_), lane); }
   bool TokenReady(int lane, TokenEnd source) {
     return !world_.TokensOf(rank_, lane, source).empty();
   }

@@ -20,6 +20,7 @@ std::optional<Fault> CheckTraffic(const Algorithm& row, const Layout& layout, co
     for (int rank = 0; rank < shape.ranks; ++rank) {
       size = std::max<std::uint64_t>(size, layout.BufferBytes(rank, buffer));
       for (int c = 0; c < layout.ChunkCount(rank, buffer); ++c) {
+        // The formulas are of whole grids: messages of holes are fewer bytes.
         if (layout.Find(rank, buffer, c).bytes != chunk) return std::nullopt;
       }
     }
@@ -96,7 +97,10 @@ Verdict VerifyAlgorithm(const Algorithm& row, const Layout& layout, Parameters p
     if (in_place && !layout.FindInPlace(0).supported) continue;
     parameters.in_place = in_place;
     const std::vector<RankProgram> programs = BuildAll(row, shape, parameters);
-    const CallPlan plan{.programs = programs, .layout = &layout, .in_place = in_place};
+    const CallPlan plan{.programs = programs,
+                        .layout = &layout,
+                        .in_place = in_place,
+                        .placement = parameters.placement};
     Verdict verdict = Verify({&plan, 1}, kThreeCalls, flow, budget_seconds / 2);
     if (!verdict.fault && verdict.complete) {
       verdict.fault = CheckTraffic(row, layout, shape, parameters, verdict);

@@ -62,6 +62,8 @@ struct CallPlan {
   std::span<const RankProgram> programs;
   const Layout* layout = nullptr;
   bool in_place = false;
+  const RankPlacement* placement =
+      nullptr;  // peers' memory ends where the node does; null: nowhere
 };
 
 // Runs calls plans[order[0]], plans[order[1]], ... on all ranks, each rank going on to its next

@@ -21,7 +21,7 @@ void ChooseAlgorithm(const NcclTestsOptions& asked, Collective collective, Sweep
   for (const Algorithm& row : AllAlgorithms()) {
     if (row.collective == collective) names.push_back(row.name);
   }
-  options.algorithms = ParseNames("--algorithm", asked.algorithm, names);
+  options.algorithms = ParseAlgorithms("--algorithm", asked.algorithm, names);
 }
 
 SweepOptions MakeSweepOptions(const NcclTestsOptions& asked, Collective collective,

@@ -15,6 +15,7 @@
 #include "bench/options.h"
 #include "bench/sizes.h"
 #include "collectives/algorithms.h"
+#include "collectives/levels.h"
 
 namespace hockney {
 namespace {
@@ -139,6 +140,10 @@ void ReadImplementation(Collective collective, const NcclTestsTexts& texts,
   if (texts.algorithm.empty()) return;
   if (texts.implementation == "mpi") {
     FailOption("--algorithm", texts.algorithm, "--implementation hockney beside it");
+  }
+  if (HasLevels(texts.algorithm)) {
+    CheckLevels("--algorithm", texts.algorithm, collective);
+    return;
   }
   if (FindAlgorithm(collective, texts.algorithm) != nullptr) return;
   std::string accepted = fmt::format("an algorithm of {}:", Name(collective));

@@ -82,4 +82,13 @@ RankProgram NaiveScatter(const Shape& shape, int rank, const Parameters& paramet
 RankProgram NaiveBarrier(const Shape& shape, int rank, const Parameters& parameters);
 RankProgram NaiveShift(const Shape& shape, int rank, const Parameters& parameters);
 
+// Other rows, inside nodes and between them, as `parameters.levels` and `parameters.placement` say
+// (empty: the usual ones, on one node): all_reduce, reduce_scatter, all_gather, all_to_all,
+// broadcast and reduce. Rank j of a node talks to rank j of other nodes. Throws
+// std::invalid_argument, with the reason, for levels that do not fit and placements that have no
+// such program (see WhyNotHierarchical). Source: "Optimization of collective communication for
+// heterogeneous HPC platforms" describes such compositions; NCCL's and Open MPI's (coll/han) are of
+// two levels.
+RankProgram Hierarchical(const Shape& shape, int rank, const Parameters& parameters);
+
 }  // namespace hockney

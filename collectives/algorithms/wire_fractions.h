@@ -31,5 +31,7 @@ double NaiveReduceScatter(const Shape& shape, int rank, const Parameters& parame
 double NaiveAllGather(const Shape& shape, int rank, const Parameters& parameters);
 double NaiveAllToAll(const Shape& shape, int rank, const Parameters& parameters);
 double NaiveShift(const Shape& shape, int rank, const Parameters& parameters);
+// The sum of what its levels move; where nodes have unlike numbers of ranks, nearly so.
+double Hierarchical(const Shape& shape, int rank, const Parameters& parameters);
 
 }  // namespace hockney::wire

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <utility>
 
@@ -98,7 +99,9 @@ class UcxWire::Impl {
     Impl* wire = nullptr;
     int rank = 0;
     ucp_ep_h endpoint = nullptr;
-    bool answered = false;  // its hello has come
+    bool answered = false;      // its hello has come
+    bool connected = false;     // and ours has gone
+    bool send_eagerly = false;  // no rendezvous, whose round trip costs more than a copy over TCP
     WireSend hello{};
   };
   // A large message whose data is on its way here.
@@ -204,16 +207,25 @@ void UcxWire::Impl::Open(Peer& peer) {
 
 // Both sides say hello, so that a way that leads nowhere shows here and not inside a measurement.
 void UcxWire::Impl::Connect(std::span<const int> peers, double timeout_seconds) {
-  for (const int peer : peers) Open(peers_[peer]);
+  std::vector<int> wanted;
+  std::copy_if(peers.begin(), peers.end(), std::back_inserter(wanted),
+               [this](int peer) { return !peers_[peer].connected; });
+  for (const int peer : wanted) Open(peers_[peer]);
   const Deadline deadline(timeout_seconds);
   const auto answered = [this](int peer) {
     return peers_[peer].answered && !peers_[peer].hello.in_flight;
   };
-  while (!std::all_of(peers.begin(), peers.end(), answered)) {
+  while (!std::all_of(wanted.begin(), wanted.end(), answered)) {
     Progress();
     if (!failure.empty()) throw TimeoutError(failure);
-    if (deadline.passed()) throw TimeoutError(Silent(peers, timeout_seconds));
+    if (deadline.passed()) throw TimeoutError(Silent(wanted, timeout_seconds));
     sched_yield();
+  }
+  const bool may_choose = std::getenv("UCX_RNDV_THRESH") == nullptr;
+  for (const int peer : wanted) {
+    peers_[peer].connected = true;
+    peers_[peer].send_eagerly =
+        may_choose && FindEndpointLane(EndpointText(peer)).transport == "tcp";
   }
 }
 
@@ -245,6 +257,10 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = EndSend;
   param.user_data = &send;
+  if (peers_[peer].send_eagerly) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_AM_SEND_FLAG_EAGER;
+  }
   send.in_flight = true;
   void* request = ucp_am_send_nbx(peers_[peer].endpoint, kMessageId, &send.header,
                                   sizeof send.header, data.data(), data.size(), &param);

@@ -152,6 +152,26 @@ TEST(ParseDurationTest, NeedsAUnitUnlessSecondsAreMeant) {
   }
 }
 
+TEST(ParseAlgorithmsTest, CommasInParenthesesBelongToTheLevels) {
+  constexpr std::array<std::string_view, 2> kNames = {"ring", "hierarchical"};
+  const auto parse = [&](const char* text) { return ParseAlgorithms("--algorithm", text, kNames); };
+  EXPECT_THAT(parse("ring,hierarchical(direct,ring),hierarchical"),
+              ElementsAre("ring", "hierarchical(direct,ring)", "hierarchical"));
+  EXPECT_THAT(parse("hierarchical(direct,ring,bruck)"),
+              ElementsAre("hierarchical(direct,ring,bruck)"));
+  for (const char* text :
+       {"hierarchical(direct)", "hierarchical(direct,ring", "hierarchical(direct,rink)",
+        "hierarchical(direct,ring)x", "ring,hierarchical(,)"}) {
+    EXPECT_THAT(Refused([&] { parse(text); }), HasSubstr("expected hierarchical(intra,inter)"));
+  }
+  EXPECT_THAT(Refused([&] {
+                CheckLevels("--algorithm", "hierarchical(ring,two_shot)", Collective::kAllReduce);
+              }),
+              AllOf(StartsWith("--algorithm: \"hierarchical(ring,two_shot)\": expected"),
+                    HasSubstr("peers' memory")));
+  CheckLevels("--algorithm", "hierarchical(two_shot,ring)", Collective::kAllReduce);
+}
+
 TEST(ParseNamesTest, ListsAndAll) {
   constexpr std::array<std::string_view, 3> kNames = {"ring", "bruck", "one_shot"};
   EXPECT_THAT(ParseNames("--algorithm", "all", kNames), ElementsAre("ring", "bruck", "one_shot"));

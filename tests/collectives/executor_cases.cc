@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "collectives/levels.h"
 #include "collectives/reference.h"
 
 namespace hockney::testing {
@@ -94,13 +95,21 @@ void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes) {
 }
 
 std::string Describe(const ExecutorCase& test) {
+  std::string levels;
+  if (test.parameters.levels != Levels{}) levels = " " + ParametersOf(test.parameters.levels);
+  if (test.parameters.placement != nullptr) {
+    for (const int node : test.parameters.placement->node_of_rank) {
+      levels += " " + std::to_string(node);
+    }
+  }
   std::string counts;
   for (std::size_t i = 0; i < std::min<std::size_t>(test.counts.counts.size(), 4); ++i) {
     counts += " " + std::to_string(test.counts.counts[i]);
   }
-  return std::string(Name(test.row->collective)) + " " + std::string(test.row->name) + " ranks " +
-         std::to_string(test.counts.ranks) + " root " + std::to_string(test.counts.root) + " " +
-         std::string(Name(test.type)) + " " + std::string(Name(test.op)) + " counts" + counts +
+  return std::string(Name(test.row->collective)) + " " + std::string(test.row->name) + levels +
+         " ranks " + std::to_string(test.counts.ranks) + " root " +
+         std::to_string(test.counts.root) + " " + std::string(Name(test.type)) + " " +
+         std::string(Name(test.op)) + " counts" + counts +
          (test.parameters.protocol == Protocol::kLl ? " ll" : " simple") + " lanes " +
          std::to_string(test.parameters.lanes) + " slices " +
          std::to_string(test.parameters.slices) + (test.in_place ? " in place" : "") + " off " +
@@ -158,6 +167,26 @@ std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor
     session.Barrier();
   }
   return wrong;
+}
+
+std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
+                     int calls) {
+  constexpr double kTimeoutSeconds = 60;
+  for (const ExecutorCase& test : cases) {
+    options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
+  }
+  std::string result;
+  RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
+    HostDomain domain(session, options);
+    HostExecutor executor(session, domain,
+                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
+    for (const ExecutorCase& test : cases) {
+      const std::string wrong = RunCase(session, domain, executor, test, calls);
+      if (session.rank() == 0 && result.empty()) result = wrong;
+    }
+    session.Barrier();
+  });
+  return result;
 }
 
 }  // namespace hockney::testing

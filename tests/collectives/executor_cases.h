@@ -32,6 +32,11 @@ std::size_t ArenaBytes(const ExecutorCase& test);
 std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
                     const ExecutorCase& test, int calls);
 
+// Runs the cases, one after the other, on `ranks` threads that share one domain of `options`, its
+// arena made as large as they need. Returns the first difference, or "".
+std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
+                     int calls);
+
 // Finite values of the type, the same for the same seed.
 void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes);
 

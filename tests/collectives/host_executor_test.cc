@@ -18,28 +18,13 @@ constexpr double kTimeoutSeconds = 60;
 // difference.
 std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases,
                      std::uint64_t first_count = 0, int calls = 2) {
-  std::string result;
-  RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
-    HostDomain::Options options;
-    options.lanes = 8;
-    options.limits.slot_bytes =
-        4096;  // small, so that short vectors take several pieces and slices
-    options.limits.packet_slot_bytes = 1024;
-    options.limits.memory_slice_bytes = 1024;
-    options.first_count = first_count;
-    for (const ExecutorCase& test : cases) {
-      options.arena_bytes = std::max(options.arena_bytes, testing::ArenaBytes(test));
-    }
-    HostDomain domain(session, options);
-    HostExecutor executor(session, domain,
-                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
-    for (const ExecutorCase& test : cases) {
-      const std::string wrong = testing::RunCase(session, domain, executor, test, calls);
-      if (session.rank() == 0 && result.empty()) result = wrong;
-    }
-    session.Barrier();
-  });
-  return result;
+  HostDomain::Options options;
+  options.lanes = 8;
+  options.limits.slot_bytes = 4096;  // small, so that short vectors take several pieces and slices
+  options.limits.packet_slot_bytes = 1024;
+  options.limits.memory_slice_bytes = 1024;
+  options.first_count = first_count;
+  return testing::RunCases(ranks, cases, options, calls);
 }
 
 // Both protocols a row has.

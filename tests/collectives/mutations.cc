@@ -1,11 +1,8 @@
 #include "tests/collectives/mutations.h"
 
 #include <algorithm>
-#include <array>
 #include <functional>
 #include <iterator>
-#include <set>
-#include <tuple>
 
 #include "collectives/interpreter.h"
 
@@ -100,9 +97,13 @@ void DeleteEvent(Event* events, std::uint8_t& count, int index) {
   --count;
 }
 
-PeerIndex NextRank(const RankProgram& program) {
+// Within the lane's group.
+PeerIndex NextRank(const RankProgram& program, int lane) {
+  const RankGroup group = GroupOf(program, lane);
+  int own = 0;
+  while (group[own] != program.rank) ++own;
   PeerIndex next;
-  next.start = static_cast<std::int16_t>((program.rank + 1) % program.shape.ranks);
+  next.start = static_cast<std::int16_t>((own + 1) % group.size);
   return next;
 }
 
@@ -119,149 +120,31 @@ void MutateOperand(Step& step, const Mutation& mutation, PeerIndex next_rank) {
 }
 
 // One rank, or one lane, on; an all-form becomes the one for the next rank.
-void MoveEvent(Event& event, const RankProgram& program) {
+void MoveEvent(Event& event, const RankProgram& program, int lane) {
   if (event.kind == EventKind::kLane) {
     const int lanes = static_cast<int>(program.lanes.size());
     event.peer.start = static_cast<std::int16_t>((event.peer.start + 1) % lanes);
   } else if (event.kind == EventKind::kPeer) {
     ++event.peer.start;
   } else {
-    event = {.kind = EventKind::kPeer, .peer = NextRank(program)};
+    event = {.kind = EventKind::kPeer, .peer = NextRank(program, lane)};
   }
 }
 
 void MutateEvent(Step& step, const Mutation& mutation, const RankProgram& program) {
-  const Event added = {.kind = EventKind::kPeer, .peer = NextRank(program)};
+  const int lane = mutation.lane;
+  const Event added = {.kind = EventKind::kPeer, .peer = NextRank(program, lane)};
   const int at = mutation.index;
   if (mutation.kind == MutationKind::kDeleteWait) DeleteEvent(step.wait, step.wait_count, at);
   if (mutation.kind == MutationKind::kDeletePost) DeleteEvent(step.post, step.post_count, at);
   if (mutation.kind == MutationKind::kAddWait) step.wait[step.wait_count++] = added;
   if (mutation.kind == MutationKind::kAddPost) step.post[step.post_count++] = added;
   if (mutation.kind == MutationKind::kWaitPeer || mutation.kind == MutationKind::kWaitOne) {
-    MoveEvent(step.wait[at], program);
+    MoveEvent(step.wait[at], program, lane);
   }
   if (mutation.kind == MutationKind::kPostPeer || mutation.kind == MutationKind::kPostOne) {
-    MoveEvent(step.post[at], program);
+    MoveEvent(step.post[at], program, lane);
   }
-}
-
-// All counters that the loops around step `at` give it.
-std::vector<LoopCounters> CountersOf(const Lane& lane, int at) {
-  std::vector<LoopCounters> all(1);
-  for (int l = 0; l < lane.loop_count; ++l) {
-    const Loop& loop = lane.loops[l];
-    if (at < loop.begin || at >= loop.end) continue;
-    const std::vector<LoopCounters> once = all;
-    for (int i = 1; i < loop.count; ++i) {
-      for (LoopCounters counters : once) {
-        counters.i[loop.depth] = i;
-        all.push_back(counters);
-      }
-    }
-  }
-  return all;
-}
-
-bool SameLoops(const Lane& lane, int first, int second) {
-  return std::all_of(lane.loops, lane.loops + lane.loop_count, [&](const Loop& loop) {
-    return (first >= loop.begin && first < loop.end) == (second >= loop.begin && second < loop.end);
-  });
-}
-
-// What a step touches: (owner, buffer, chunk), aliases resolved; and its connections' other ends.
-struct Footprint {
-  std::set<std::tuple<int, Buffer, int>> read;
-  std::set<std::tuple<int, Buffer, int>> written;
-  std::set<int> received;
-  std::set<int> sent;
-};
-
-std::tuple<int, Buffer, int> Resolve(const Memory& memory, int owner, Buffer buffer, int chunk) {
-  if (!memory.in_place || buffer == Buffer::kScratch) return {owner, buffer, chunk};
-  const Layout::InPlace alias = memory.layout->FindInPlace(owner);
-  const Buffer inner = alias.input_inside_output ? Buffer::kInput : Buffer::kOutput;
-  const Buffer outer = alias.input_inside_output ? Buffer::kOutput : Buffer::kInput;
-  const bool has_both = memory.layout->ChunkCount(owner, Buffer::kInput) > 0 &&
-                        memory.layout->ChunkCount(owner, Buffer::kOutput) > 0;
-  if (!has_both || buffer != inner) return {owner, buffer, chunk};
-  return {owner, outer, chunk + alias.chunk_offset};
-}
-
-Footprint FindFootprint(const RankProgram& program, const Step& step, const LoopCounters& at,
-                        const Memory& memory) {
-  Footprint print;
-  const auto add = [&](const Operand& operand, auto& chunks, std::set<int>& peers) {
-    const auto visit = [&](int peer) {
-      if (IsFifo(operand)) peers.insert(peer);
-      for (int j = 0; j < operand.run.count && !IsFifo(operand); ++j) {
-        chunks.insert(Resolve(memory, peer, operand.buffer, FindChunk(operand.run, at, j)));
-      }
-      return true;
-    };
-    if (operand.place == Place::kSelf) {
-      visit(program.rank);
-    } else {
-      ForEachPeer(operand, at, program.shape.ranks, visit);
-    }
-  };
-  for (int s = 0; s < step.source_count; ++s) add(step.source[s], print.read, print.received);
-  for (int d = 0; d < step.destination_count; ++d) {
-    add(step.destination[d], print.written, print.sent);
-  }
-  return print;
-}
-
-template <class Set>
-bool Meet(const Set& a, const Set& b) {
-  return std::any_of(a.begin(), a.end(), [&](const auto& x) { return b.count(x) > 0; });
-}
-
-bool StaysHome(const Step& step) {
-  const auto own = [](const Operand& operand) { return operand.place == Place::kSelf; };
-  return !step.reduce && step.wait_count + step.post_count == 0 && step.source_count == 1 &&
-         std::all_of(step.source, step.source + step.source_count, own) &&
-         std::all_of(step.destination, step.destination + step.destination_count, own);
-}
-
-// Whether destination `d` of a copying step is the chunks it reads.
-bool GoesOntoItself(const RankProgram& program, const Mutation& at_step, int d,
-                    const Memory& memory) {
-  const Lane& lane = program.lanes[at_step.lane];
-  const Step& step = lane.steps[at_step.step];
-  const Operand& from = step.source[0];
-  const Operand& to = step.destination[d];
-  if (step.reduce || from.place != Place::kSelf || to.place != Place::kSelf) return false;
-  for (const LoopCounters& at : CountersOf(lane, at_step.step)) {
-    for (int j = 0; j < from.run.count; ++j) {
-      if (Resolve(memory, program.rank, from.buffer, FindChunk(from.run, at, j)) !=
-          Resolve(memory, program.rank, to.buffer, FindChunk(to.run, at, j))) {
-        return false;
-      }
-    }
-  }
-  return true;
-}
-
-bool DoesNothing(const RankProgram& program, const Mutation& at_step, const Memory& memory) {
-  const Step& step = program.lanes[at_step.lane].steps[at_step.step];
-  return StaysHome(step) && step.destination_count == 1 &&
-         GoesOntoItself(program, at_step, 0, memory);
-}
-
-bool MaySwap(const RankProgram& program, const Mutation& swap, const Memory& memory) {
-  const Lane& lane = program.lanes[swap.lane];
-  const Step& first = lane.steps[swap.step];
-  const Step& second = lane.steps[swap.step + 1];
-  if (!SameLoops(lane, swap.step, swap.step + 1)) return false;
-  if (first.wait_count > 0 && second.source_count + second.post_count > 0) return false;
-  if (first.source_count > 0 && second.post_count > 0) return false;
-  const std::vector<LoopCounters> counters = CountersOf(lane, swap.step);
-  return std::all_of(counters.begin(), counters.end(), [&](const LoopCounters& at) {
-    const Footprint a = FindFootprint(program, first, at, memory);
-    const Footprint b = FindFootprint(program, second, at, memory);
-    return !Meet(a.written, b.read) && !Meet(a.read, b.written) && !Meet(a.written, b.written) &&
-           !Meet(a.received, b.received) && !Meet(a.sent, b.sent);
-  });
 }
 
 }  // namespace
@@ -299,7 +182,7 @@ RankProgram Mutate(const RankProgram& program, const Mutation& mutation) {
     step.reduce = step.final = false;
     step.source_count = 1;
   }
-  MutateOperand(step, mutation, NextRank(program));
+  MutateOperand(step, mutation, NextRank(program, mutation.lane));
   MutateEvent(step, mutation, program);
   return mutant;
 }
@@ -309,33 +192,6 @@ std::string Describe(const Mutation& mutation) {
   return std::string(kNames[static_cast<int>(mutation.kind)]) + ", lane " +
          std::to_string(mutation.lane) + " step " + std::to_string(mutation.step) + " index " +
          std::to_string(mutation.index);
-}
-
-std::string FindEquivalence(const RankProgram& program, const Mutation& mutation,
-                            const Memory& memory) {
-  const Step& step = program.lanes[mutation.lane].steps[mutation.step];
-  if (mutation.kind == MutationKind::kSwap) {
-    Mutation next = mutation;
-    ++next.step;
-    if (DoesNothing(program, mutation, memory) || DoesNothing(program, next, memory)) {
-      return "swapped with a copy onto itself";
-    }
-    return MaySwap(program, mutation, memory) ? "independent steps swapped" : "";
-  }
-  if (mutation.kind == MutationKind::kDuplicate && StaysHome(step)) return "own copy done twice";
-  if (mutation.kind == MutationKind::kDelete && DoesNothing(program, mutation, memory)) {
-    return "copy onto itself left out";
-  }
-  const int destination = mutation.index - step.source_count;
-  if (destination < 0) return "";
-  const bool onto_itself = GoesOntoItself(program, mutation, destination, memory);
-  if (mutation.kind == MutationKind::kDropOperand && onto_itself) {
-    return "copy onto itself left out";
-  }
-  if (mutation.kind == MutationKind::kChunkStart && onto_itself) {
-    return "copy onto itself to a block that is overwritten";
-  }
-  return "";
 }
 
 }  // namespace hockney

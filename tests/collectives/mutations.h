@@ -56,6 +56,13 @@ struct Memory {
 //   - a swap of two steps that share no connection in the same direction and no chunk that one of
 //     them writes, where no data comes before its wait and no post before its data (a post that
 //     comes later and a wait that comes earlier only add order);
+//   - a send from memory swapped with a post to another lane of the rank, where no later lane
+//   writes
+//     what is sent;
+//   - a token between the phases of a root swapped with a step whose order with the other phase
+//     messages to other ranks and back give;
+//   - in place, what the root of a broadcast takes back from other ranks, left out;
+//   - an event for all others that names the next rank only, in a group of two;
 //   - a copy inside the rank's own memory done twice;
 //   - in place, a copy of chunks onto themselves that is deleted, swapped or left out of a step;
 //   - in place, such a copy that goes to the next block instead, which a message then overwrites.

@@ -186,6 +186,48 @@ TEST(BrokenProgramTest, OperandsOfUnlikeLengthAreRefused) {
   EXPECT_EQ(programs.Check(), FaultKind::kBytes);
 }
 
+// An average of integers would be divided twice.
+TEST(BrokenProgramTest, FinishingAReductionTwiceIsAWrongResult) {
+  Programs programs = Build(Collective::kAllReduce, "recursive_doubling");
+  Lane& lane = programs.LaneOf(0);
+  const ChunkRun run = lane.steps[lane.step_count - 1].source[0].run;
+  lane.steps[lane.step_count++] = Final(Reduce({Output(run)}, {Output(run)}));
+  EXPECT_EQ(programs.Check(), FaultKind::kWrongResult);
+}
+
+// Nobody knows where the second chunk begins.
+TEST(BrokenProgramTest, PassingOnSeveralChunksUnseenIsMalformed) {
+  Programs programs = Build(Collective::kBroadcast, "ring");
+  Step& step = programs.LaneOf(1).steps[0];
+  ASSERT_EQ(step.destination_count, 2);
+  step.destination[0] = step.destination[1];
+  step.destination_count = 1;
+  step.source[0].run.count = step.destination[0].run.count = 2;
+  EXPECT_EQ(programs.Check(), FaultKind::kMalformed);
+}
+
+TEST(BrokenProgramTest, PeersMemoryEndsAtTheNode) {
+  const Programs programs = Build(Collective::kAllReduce, "two_shot");
+  const RankPlacement placement = {.node_of_rank = {0, 0, 0, 1, 1}, .rack_of_node = {}};
+  CallPlan plan{.programs = programs.ranks, .layout = &programs.layout};
+  EXPECT_FALSE(Verify({&plan, 1}, kThreeCalls, {.slices = 1, .slots = 3}).fault.has_value());
+  plan.placement = &placement;
+  const Verdict verdict = Verify({&plan, 1}, kThreeCalls, {.slices = 1, .slots = 3});
+  ASSERT_TRUE(verdict.fault.has_value());
+  EXPECT_EQ(verdict.fault->kind, FaultKind::kMalformed);
+  EXPECT_NE(verdict.fault->text.find("another node"), std::string::npos) << verdict.fault->text;
+}
+
+TEST(BrokenProgramTest, ALaneInAForeignGroupIsMalformed) {
+  for (const std::vector<std::int16_t>& members :
+       {std::vector<std::int16_t>{1, 2}, {0, 0, 1}, {0, 9}, {}}) {
+    Programs programs = Build(Collective::kAllReduce, "ring");
+    programs.ranks[0].groups = {members};
+    programs.LaneOf(0).group = 0;
+    EXPECT_EQ(programs.Check(), FaultKind::kMalformed) << members.size();
+  }
+}
+
 TEST(BrokenProgramTest, CopyOfTwoSourcesIsMalformed) {
   Programs programs = Build(Collective::kAllReduce, "ring");
   programs.LaneOf(0).steps[1].reduce = false;

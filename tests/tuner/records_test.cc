@@ -344,5 +344,19 @@ TEST_F(RecordsTest, DefaultNameIsUniqueAndTheNewestIsFound) {
   EXPECT_EQ(NewestRun(folder_), second);
 }
 
+TEST(SweepRowTest, AlgorithmsOfSeveralLevelsAreNamedWithThem) {
+  SweepRow row;
+  row.algorithm = "hierarchical";
+  EXPECT_EQ(AlgorithmOf(row), "hierarchical");
+  row.parameters = "inter=ring;intra=direct;pieces=3;slices=2;store=cached";
+  EXPECT_EQ(AlgorithmOf(row), "hierarchical(direct,ring)");
+  EXPECT_EQ(FindParameter(row, "store"), "cached");
+  EXPECT_EQ(FindParameter(row, "slice"), "");
+  row.parameters = "inter=bruck;intra=direct;pieces=3;rack=ring";
+  EXPECT_EQ(AlgorithmOf(row), "hierarchical(direct,ring,bruck)");
+  row.algorithm = "ring";
+  EXPECT_EQ(AlgorithmOf(row), "ring");
+}
+
 }  // namespace
 }  // namespace hockney

@@ -1,6 +1,9 @@
 #include "tuner/records/sweep_row.h"
 
+#include <algorithm>
 #include <filesystem>
+
+#include "collectives/levels.h"
 
 namespace hockney {
 namespace {
@@ -81,6 +84,27 @@ std::vector<SweepRow> ReadSweep(const std::string& path, std::vector<std::string
 
 std::vector<SampleRow> ReadSamples(const std::string& path, std::vector<std::string>* notes) {
   return ReadTable<SampleRow>(InFolder(path, "samples.csv"), notes);
+}
+
+std::string FindParameter(const SweepRow& row, std::string_view key) {
+  const std::string_view parameters = row.parameters;
+  for (std::size_t at = 0; at < parameters.size();) {
+    const std::size_t end = std::min(parameters.find(';', at), parameters.size());
+    const std::string_view part = parameters.substr(at, end - at);
+    if (part.starts_with(key) && part.substr(key.size()).starts_with('=')) {
+      return std::string(part.substr(key.size() + 1));
+    }
+    at = end + 1;
+  }
+  return "";
+}
+
+std::string AlgorithmOf(const SweepRow& row) {
+  const std::string intra = FindParameter(row, "intra");
+  const std::string rack = FindParameter(row, "rack");
+  const std::string inter = FindParameter(row, "inter");
+  if (row.algorithm != kHierarchical || inter.empty()) return row.algorithm;
+  return NameOf(Levels{.intra = intra, .rack = rack, .inter = inter});
 }
 
 }  // namespace hockney

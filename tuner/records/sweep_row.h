@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tuner/records/table.h"
@@ -67,6 +68,12 @@ struct SweepRow {
   static std::span<const Column<SweepRow>> Columns();
   bool operator==(const SweepRow&) const = default;
 };
+
+// The value of a key of the row's parameters, or "".
+std::string FindParameter(const SweepRow& row, std::string_view key);
+
+// The row's algorithm as --algorithm names it, with the levels of `hierarchical`.
+std::string AlgorithmOf(const SweepRow& row);
 
 // One row of samples.csv.
 struct SampleRow {

@@ -75,6 +75,7 @@ struct DeviceCall {
   std::size_t slice_bytes = 0;
   std::size_t slot_bytes = 0;
   const Lane* programs = nullptr;          // [lane]
+  const RankGroup* groups = nullptr;       // [lane], members in memory of the device
   const DeviceBuffers* buffers = nullptr;  // [rank]
   std::byte* scratch = nullptr;
   const ByteRange* scratch_chunks = nullptr;
@@ -136,7 +137,7 @@ class DeviceMachine {
       : call_(call), operands_(operands) {}
 
   __device__ int rank() const { return call_.rank; }
-  __device__ int ranks() const { return call_.ranks; }
+  __device__ RankGroup group(int lane) const { return call_.groups[lane]; }
 
   __device__ bool TokenReady(int lane, TokenEnd source) {
     bool ready = false;
@@ -291,7 +292,7 @@ class DeviceMachine {
       operands_.sources[index] = fifo.inbox + slot * call_.slot_bytes + piece.offset;
       return true;
     };
-    ForEachOwner(source, at, add);
+    ForEachOwner(source, at, piece.lane, add);
   }
 
   __device__ void AddTargets(const Operand& target, const LoopCounters& at, const Piece& piece) {
@@ -305,15 +306,16 @@ class DeviceMachine {
       operands_.targets[index] = fifo.outbox + SlotOf(fifo.sent) * call_.slot_bytes + piece.offset;
       return true;
     };
-    ForEachOwner(target, at, add);
+    ForEachOwner(target, at, piece.lane, add);
   }
 
   template <class Add>
-  __device__ void ForEachOwner(const Operand& operand, const LoopCounters& at, const Add& add) {
+  __device__ void ForEachOwner(const Operand& operand, const LoopCounters& at, int lane,
+                               const Add& add) {
     if (operand.place == Place::kSelf) {
       add(rank());
     } else {
-      ForEachPeer(operand, at, ranks(), add);
+      ForEachPeer(operand, at, group(lane), add);
     }
   }
 
@@ -333,7 +335,7 @@ class DeviceMachine {
     for (int d = 0; d < step.destination_count; ++d) {
       const Operand& target = step.destination[d];
       if (!IsFifo(target)) continue;
-      ForEachPeer(target, at, ranks(), [&](int peer) {
+      ForEachPeer(target, at, group(lane), [&](int peer) {
         const DeviceFifo& fifo = Fifo(lane, peer, target.buffer);
         fifo.messages_there->message_bytes[SlotOf(fifo.sent)] = static_cast<std::uint32_t>(bytes);
         return true;

@@ -70,6 +70,9 @@ class HostPrepared : public Prepared {
         states_(program_.lanes.size()),
         lane_tokens_(static_cast<std::size_t>(domain_.options().lanes) * domain_.options().lanes) {
     call_.layout = &layout_;
+    for (std::size_t lane = 0; lane < program_.lanes.size(); ++lane) {
+      call_.groups.push_back(GroupOf(program_, static_cast<int>(lane)));
+    }
   }
 
   void Run() override {
@@ -126,11 +129,11 @@ class HostPrepared : public Prepared {
       const LaneState& state = states_[lane];
       if (state.step >= program_.lanes[lane].step_count) continue;
       text += " lane " + std::to_string(lane) + " step " + std::to_string(state.step) + " for " +
-              DescribePeers(program_.lanes[lane].steps[state.step], state);
+              DescribePeers(program_.lanes[lane].steps[state.step], static_cast<int>(lane));
     }
     throw TimeoutError(text);
   }
-  std::string DescribePeers(const Step& step, const LaneState& state) const;
+  std::string DescribePeers(const Step& step, int lane) const;
 
   const Session& session_;
   HostDomain& domain_;
@@ -143,8 +146,9 @@ class HostPrepared : public Prepared {
   std::vector<std::uint64_t> lane_tokens_;
 };
 
-std::string HostPrepared::DescribePeers(const Step& step, const LaneState& state) const {
-  const int ranks = domain_.ranks();
+std::string HostPrepared::DescribePeers(const Step& step, int lane) const {
+  const LaneState& state = states_[lane];
+  const RankGroup group = call_.groups[lane];
   std::string text;
   const auto add = [&](int peer) {
     text += (text.empty() ? "rank " : ", ") + std::to_string(peer);
@@ -154,16 +158,22 @@ std::string HostPrepared::DescribePeers(const Step& step, const LaneState& state
     for (int i = 0; i < step.wait_count; ++i) {
       const Event& event = step.wait[i];
       if (event.kind == EventKind::kLane) text += "lane " + std::to_string(event.peer.start);
-      if (event.kind == EventKind::kPeer) add(FindPeer(event.peer, state.counters, ranks));
-      if (event.kind == EventKind::kAllPeers) text += "a token of every rank";
+      if (event.kind == EventKind::kPeer) add(FindPeer(event.peer, state.counters, group));
+      if (event.kind == EventKind::kAllPeers) {
+        text += "a token of every rank";
+        if (group.members != nullptr) {
+          text += " of";
+          for (int m = 0; m < group.size; ++m) text += " " + std::to_string(group[m]);
+        }
+      }
     }
     return text;
   }
   for (int i = 0; i < step.source_count; ++i) {
-    if (IsFifo(step.source[i])) ForEachPeer(step.source[i], state.counters, ranks, add);
+    if (IsFifo(step.source[i])) ForEachPeer(step.source[i], state.counters, group, add);
   }
   for (int i = 0; i < step.destination_count; ++i) {
-    if (IsFifo(step.destination[i])) ForEachPeer(step.destination[i], state.counters, ranks, add);
+    if (IsFifo(step.destination[i])) ForEachPeer(step.destination[i], state.counters, group, add);
   }
   return text;
 }

@@ -122,7 +122,7 @@ void HostMachine::Announce(int lane, const Step& step, const LoopCounters& at, s
   for (int d = 0; d < step.destination_count; ++d) {
     const Operand& target = step.destination[d];
     if (!IsFifo(target)) continue;
-    ForEachPeer(target, at, ranks(), [&](int peer) {
+    ForEachPeer(target, at, group(lane), [&](int peer) {
       Connection& c = domain_.At(lane, peer);
       if (c.remote != nullptr) {
         c.remote->SetMessageBytes(c.slots.sent, bytes);
@@ -159,7 +159,7 @@ void HostMachine::Move(int lane, const Step& step, const LoopCounters& at, int s
       if (source.place == Place::kSelf) {
         add(rank());
       } else {
-        ForEachPeer(source, at, ranks(), add);
+        ForEachPeer(source, at, group(lane), add);
       }
     }
     for (int d = 0; d < step.destination_count; ++d) {
@@ -177,7 +177,7 @@ void HostMachine::Move(int lane, const Step& step, const LoopCounters& at, int s
       if (target.place == Place::kSelf) {
         add(rank());
       } else {
-        ForEachPeer(target, at, ranks(), add);
+        ForEachPeer(target, at, group(lane), add);
       }
     }
     RunKernel(gathered, step.final);

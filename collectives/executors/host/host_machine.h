@@ -18,6 +18,7 @@ struct HostCall {
   std::vector<std::byte*> inputs;  // by rank; null where the collective has none
   std::vector<std::byte*> outputs;
   std::byte* scratch = nullptr;
+  std::vector<RankGroup> groups;  // by lane
   std::size_t slice_bytes = 0;
   std::size_t element_bytes = 1;
   Kernel memory_kernel = nullptr;  // writes users' buffers, by the call's store policy
@@ -42,6 +43,7 @@ class HostMachine {
 
   int rank() const { return domain_.rank(); }
   int ranks() const { return domain_.ranks(); }
+  RankGroup group(int lane) const { return call_.groups[lane]; }
 
   bool TokenReady(int lane, TokenEnd source) {
     if (source.kind == EventKind::kLane) return lane_tokens_[LanePair(source.index, lane)] > 0;
