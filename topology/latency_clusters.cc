@@ -247,9 +247,8 @@ std::vector<double> HostLatencies(std::span<const double> between_ranks_us,
     throw std::invalid_argument(
         fmt::format("HostLatencies: {} latencies of {} ranks", between_ranks_us.size(), ranks));
   }
-  int most = -1;
-  for (const int node : node_of_rank) most = std::max(most, node);
-  const auto nodes = static_cast<std::size_t>(most + 1);
+  std::size_t nodes = 0;
+  for (const int node : node_of_rank) nodes = std::max(nodes, static_cast<std::size_t>(node) + 1);
   std::vector<double> latencies(nodes * nodes, kUnknown);
   for (std::size_t a = 0; a < ranks; ++a) {
     for (std::size_t b = 0; b < ranks; ++b) {

@@ -112,11 +112,12 @@ std::vector<long long> Topology::pairs_by_level() const {
   const auto count = [&](Level level, long long more) { pairs[static_cast<int>(level)] += more; };
   for (int a = 0; a < nodes(); ++a) {  // by nodes: the ranks may be many thousands
     const auto& ranks = nodes_[a].ranks;
+    const auto here = static_cast<long long>(ranks.size());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) count(LevelBetween(ranks[i], ranks[j]), 1);
     }
     for (int b = 0; b < a; ++b) {
-      count(LevelBetweenNodes(a, b), static_cast<long long>(ranks.size() * nodes_[b].ranks.size()));
+      count(LevelBetweenNodes(a, b), here * static_cast<long long>(nodes_[b].ranks.size()));
     }
   }
   return pairs;

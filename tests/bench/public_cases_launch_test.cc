@@ -284,8 +284,9 @@ TEST(PublicCaseTest, B50TooFewAddressesOfOneRankEndAllRanks) {
     return;
   }
   const ScratchFolder folder;
+  // Enough for MPI's start, which crashes with a little less.
   const Outcome run = RunShell(MpirunWords(3) +
-                               "sh -c 'test $OMPI_COMM_WORLD_RANK = 1 && ulimit -v 300000; exec "
+                               "sh -c 'test $OMPI_COMM_WORLD_RANK = 1 && ulimit -v 350000; exec "
                                "$HOCKNEY " +
                                Short(folder, "a", "64M") + "'");
   EXPECT_EQ(run.exit_code, 3) << run.err;
