@@ -152,11 +152,12 @@ std::string TopologyText(const Json& topology) {
   for (const auto& [level, count] : topology["pairs"].items()) {
     pairs += fmt::format("{}{} {}", pairs.empty() ? "" : ", ", level, count.get<long long>());
   }
-  std::string text =
-      fmt::format("topology: racks by {}; pairs of ranks: {}\n",
-                  TextOr(topology["source"],
-                         "nobody (--cluster-file, --slurm-topology or HOCKNEY_CLUSTER_FILE says)"),
-                  pairs.empty() ? "none" : pairs);
+  const std::string racks =
+      topology["source"].is_null()
+          ? "not known (--cluster-file, --slurm-topology or HOCKNEY_CLUSTER_FILE tells)"
+          : "by " + TextOr(topology["source"], "-");
+  std::string text = fmt::format("topology: racks {}; pairs of ranks: {}\n", racks,
+                                 pairs.empty() ? "none" : pairs);
   if (!topology["source"].is_null()) text += HostsWithoutRack(topology);
   return text + Tree(topology) + Matrix(topology);
 }

@@ -42,8 +42,8 @@ SwitchTree TwoRacks() {
 TEST(TopologyTextTest, OneHostIsATreeAndAMatrix) {
   const Topology topology({At(0, 0, 0), At(0, 0, 0), At(0, 0, 1), At(0, 1, 2), At(0)});
   EXPECT_EQ(TopologyText(TopologyJson(topology)),
-            "topology: racks by nobody (--cluster-file, --slurm-topology or HOCKNEY_CLUSTER_FILE "
-            "says); pairs of ranks: cache 1, numa 2, node 7\n"
+            "topology: racks not known (--cluster-file, --slurm-topology or HOCKNEY_CLUSTER_FILE "
+            "tells); pairs of ranks: cache 1, numa 2, node 7\n"
             "  node h0: on no one numa node (rank 4); numa 0 (cache 0: ranks 0-1; cache 1: rank "
             "2); numa 1 (cache 2: rank 3)\n"
             "levels between ranks: = self, c cache, u numa, n node\n"
