@@ -92,7 +92,7 @@ std::vector<BarResult> JudgeHostBars(std::span<const SweepRow> rows, std::size_t
     const std::string ours = ChooseBest(cell);
     if (!bar || ours.empty() || !cell.by_choice.contains("mpi")) continue;
     const BarResult speed =
-        Judge(Describe(key) + ": speed over MPI", ours, SpeedOverMpi(cell, ours), *bar);
+        Judge(Describe(key) + ": speed over MPI", ours, SpeedOver(cell, ours), *bar);
     if (speed.launches < least_launches) {
       if (notes != nullptr) {
         notes->push_back(fmt::format("{}: {} launches to report, expected {}", speed.what,

@@ -33,6 +33,12 @@ struct BarResult {
 std::vector<BarResult> JudgeHostBars(std::span<const SweepRow> rows, std::size_t least_launches,
                                      std::vector<std::string>* notes);
 
+// Judges the bars of shaped links between hosts on the rows of one run folder `run`: two hosts of
+// one rank, two of two, and racks. Choice, launches and `notes` as for the host bars.
+std::vector<BarResult> JudgeNetworkBars(const std::string& run, std::span<const SweepRow> rows,
+                                        std::size_t least_launches,
+                                        std::vector<std::string>* notes);
+
 // Times the proof of every row of the table at 128 ranks (median of `repeats`), and judges the
 // slowest.
 BarResult JudgeVerifier(int repeats);

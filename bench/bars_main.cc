@@ -56,7 +56,9 @@ int Main(int argc, char** argv) {
   std::vector<std::string> runs;
   std::size_t least_launches = 5;
   int verifier = 0;
-  CLI::App app("Judges the bars of the host on run folders and prints them as a table");
+  CLI::App app(
+      "Judges the bars of hosts and of the links between them on run folders and prints them as a "
+      "table");
   app.add_option("run", runs, "Run folders of hockney sweep, several launches each");
   app.add_option("--launches", least_launches, "Launches a figure must rest on")
       ->capture_default_str();
@@ -64,6 +66,13 @@ int Main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   std::vector<std::string> notes;
   std::vector<BarResult> results = JudgeHostBars(ReadAll(runs), least_launches, &notes);
+  for (const std::string& run : ExpandRuns(runs)) {
+    const std::string name = std::filesystem::path(run).lexically_normal().filename().string();
+    const std::vector<SweepRow> rows = ReadSweep(run);
+    for (BarResult& result : JudgeNetworkBars(name, rows, least_launches, &notes)) {
+      results.push_back(std::move(result));
+    }
+  }
   if (verifier > 0) results.push_back(JudgeVerifier(verifier));
   fmt::print("| what | judged row | value | interval | bar | launches | verdict |\n");
   fmt::print("|---|---|---|---|---|---|---|\n");

@@ -20,10 +20,10 @@ std::string ChoiceOf(const SweepRow& row) {
                      FindParameter(row, "store"));
 }
 
-bool IsCompared(const SweepRow& row) {
-  return row.status == Status::kOk && row.time_us_median && row.mode == "isolated" &&
-         row.buffers == "refreshed" && row.dtype == DataType::kFloat32 &&
-         row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
+bool IsCompared(const SweepRow& row, const RowFilter& filter) {
+  return row.status == Status::kOk && row.time_us_median && row.mode == filter.mode &&
+         row.nodes.value_or(1) == filter.nodes && row.buffers == "refreshed" &&
+         row.dtype == DataType::kFloat32 && row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
 }
 
 bool IsToChoose(std::int64_t launch) { return launch % 2 == 0; }
@@ -48,32 +48,33 @@ Figure MedianQuotient(const std::vector<std::pair<double, double>>& pairs) {
 
 }  // namespace
 
-std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows) {
+std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows, const RowFilter& filter) {
   std::map<CellKey, CellRows> cells;
   for (const SweepRow& row : rows) {
-    if (IsCompared(row)) cells[KeyOf(row)].by_choice[ChoiceOf(row)][row.launch] = &row;
+    if (IsCompared(row, filter)) cells[KeyOf(row)].by_choice[ChoiceOf(row)][row.launch] = &row;
   }
   return cells;
 }
 
-std::string ChooseBest(const CellRows& cell) {
+std::string ChooseBest(const CellRows& cell, std::string_view prefix) {
   std::string best;
   double best_time = std::numeric_limits<double>::infinity();
   for (const auto& [choice, launches] : cell.by_choice) {
-    if (choice == "mpi" || MedianToChoose(launches) >= best_time) continue;
+    if (choice == "mpi" || !choice.starts_with(prefix) || MedianToChoose(launches) >= best_time)
+      continue;
     best_time = MedianToChoose(launches);
     best = choice;
   }
   return best;
 }
 
-Figure SpeedOverMpi(const CellRows& cell, const std::string& choice) {
-  const auto mpi = cell.by_choice.find("mpi");
-  if (mpi == cell.by_choice.end()) return {};
+Figure SpeedOver(const CellRows& cell, const std::string& choice, const std::string& other) {
+  const auto others = cell.by_choice.find(other);
+  if (others == cell.by_choice.end()) return {};
   std::vector<std::pair<double, double>> medians;
   for (const auto& [launch, row] : cell.by_choice.at(choice)) {
-    const auto beside = mpi->second.find(launch);
-    if (IsToChoose(launch) || beside == mpi->second.end()) continue;
+    const auto beside = others->second.find(launch);
+    if (IsToChoose(launch) || beside == others->second.end()) continue;
     medians.emplace_back(*beside->second->time_us_median, *row->time_us_median);
   }
   return MedianQuotient(medians);

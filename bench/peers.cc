@@ -119,7 +119,7 @@ std::string FormatBest(std::span<const PeerCells> all, Notes& notes) {
       const auto found = cells.by_size.find(size);
       if (found == cells.by_size.end()) continue;
       const std::string best = ChooseBest(found->second);
-      const Figure speed = best.empty() ? Figure{} : SpeedOverMpi(found->second, best);
+      const Figure speed = best.empty() ? Figure{} : SpeedOver(found->second, best);
       if (speed.launches == 0) {
         notes.lines.push_back(fmt::format("{}, {}: left out, no launch to choose on or to report",
                                           cells.peer->name, FormatSize(size)));
@@ -153,7 +153,7 @@ std::string FormatAlgorithmCell(const PeerCells& cells, std::uint64_t size,
   if (found == cells.by_size.end()) return "-";
   const CellRows rows = Restrict(found->second, algorithm);
   const std::string choice = ChooseBest(rows);
-  const Figure speed = choice.empty() ? Figure{} : SpeedOverMpi(rows, choice);
+  const Figure speed = choice.empty() ? Figure{} : SpeedOver(rows, choice);
   if (speed.launches == 0) return "-";
   return fmt::format("{} ({})", FormatFigure(speed), FormatInterval(speed));
 }

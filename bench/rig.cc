@@ -107,6 +107,21 @@ void Rig::CollectFactsOfRun() {
   facts_["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
 }
 
+void Rig::NoteTransports() {
+  if (wire_ == nullptr) return;
+  nlohmann::ordered_json mine = nlohmann::ordered_json::array();
+  for (const int peer : wire_->connected()) {
+    mine.push_back({{"from", session_.rank()},
+                    {"to", peer},
+                    {"transport", wire_->Transport(peer)},
+                    {"device", wire_->Device(peer)}});
+  }
+  facts_["transports"] = nlohmann::ordered_json::array();
+  for (const auto& theirs : GatherJson(session_, mine)) {
+    for (const auto& pair : theirs) facts_["transports"].push_back(pair);
+  }
+}
+
 void Rig::MakeDomain(const HostDomain::Options& options) {
   if (place_.hosts == 1) {
     domain_ = std::make_unique<HostDomain>(session_, options);

@@ -30,6 +30,8 @@ class Rig {
   const SweepContext& context() const { return context_; }
   // Facts of the run for run.json (CollectFacts), and those that the rig adds.
   const nlohmann::ordered_json& facts() const { return facts_; }
+  // Adds to the facts how ranks of different hosts have reached each other. Collective.
+  void NoteTransports();
 
  private:
   HostDomain::Options DomainOptions(std::span<const Cell> cells) const;

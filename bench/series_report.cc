@@ -33,7 +33,7 @@ std::string SeriesReport(std::span<const SweepRow> rows) {
     const Figure time = best.empty() ? Figure() : MedianTime(cell, best);
     if (time.launches == 0) continue;
     fewest = fewest == 0 ? time.launches : std::min(fewest, time.launches);
-    const Figure speed = cell.by_choice.contains("mpi") ? SpeedOverMpi(cell, best) : Figure();
+    const Figure speed = cell.by_choice.contains("mpi") ? SpeedOver(cell, best) : Figure();
     table.push_back({std::string(Name(collective)), FormatSize(size), in_place ? "in" : "out", best,
                      fmt::format("{:.2f}", time.value), FormatFactor(speed),
                      std::to_string(time.launches)});

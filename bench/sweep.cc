@@ -152,6 +152,7 @@ int Sweep::Measure() {
   if (is_writer()) reporter_.Start(rig_.facts());
   // A run without end is over when it is stopped.
   const bool finished = RunCells() || options_.cycles == 0;
+  rig_.NoteTransports();
   return is_writer() ? ToInt(Close(finished)) : ToInt(ExitCode::kOk);
 }
 

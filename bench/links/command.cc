@@ -110,8 +110,10 @@ int Links::Run() {
   const LinkFindings found = SurveyLinks(runner, topology, options_, [&](const LinkRow& row) {
     if (folder_) folder_->AppendLinks({&row, 1});
   });
+  rig.NoteTransports();
   const ExitCode code = found.finished ? ExitCode::kOk : ExitCode::kInterrupted;
   if (folder_) {
+    run_["transports"] = rig.facts().value("transports", nlohmann::ordered_json::array());
     run_.update(LinksJson(found));
     fmt::print("{}", LinksText(found, topology));
     if (!found.finished) {

@@ -90,6 +90,7 @@ class UcxWire::Impl {
   void Progress();
   bool StartReceive(const WireHeader& header, void* description);
   std::string EndpointText(int peer) const;
+  std::vector<int> Connected() const;
 
   WireReceiver* receiver = nullptr;
   std::string failure;
@@ -352,6 +353,14 @@ std::string UcxWire::Impl::EndpointText(int peer) const {
   return {text, bytes};
 }
 
+std::vector<int> UcxWire::Impl::Connected() const {
+  std::vector<int> ranks;
+  for (const Peer& peer : peers_) {
+    if (peer.connected) ranks.push_back(peer.rank);
+  }
+  return ranks;
+}
+
 UcxWire::UcxWire(Session& session, std::vector<std::string> hosts)
     : impl_(std::make_unique<Impl>(session, std::move(hosts))) {}
 UcxWire::~UcxWire() = default;
@@ -365,6 +374,7 @@ void UcxWire::Send(int peer, WireSend& send, std::span<const std::byte> data) {
 }
 void UcxWire::Progress() { impl_->Progress(); }
 const std::string& UcxWire::failure() const { return impl_->failure; }
+std::vector<int> UcxWire::connected() const { return impl_->Connected(); }
 std::string UcxWire::Transport(int peer) const {
   const std::string name = FindEndpointLane(impl_->EndpointText(peer)).transport;
   return "ucx:" + (name.empty() ? "unknown" : name);

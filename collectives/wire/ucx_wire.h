@@ -79,6 +79,9 @@ class UcxWire {
   // Why a connected peer cannot be reached any more, in one line; empty while all can.
   const std::string& failure() const;
 
+  // The peers that Connect has reached, ascending.
+  std::vector<int> connected() const;
+
   // How a connected peer is reached, as UCX says: "ucx:tcp", "ucx:rc_mlx5", or "ucx:unknown"; and
   // over which device, "eth0", or "".
   std::string Transport(int peer) const;

@@ -94,5 +94,53 @@ TEST(HostBarsTest, NotSlowerIsMetWhenTheIntervalReachesOne) {
   EXPECT_TRUE(results[0].met());
 }
 
+// Launches of a run between hosts: our row, with its share of the link, and MPI's.
+std::vector<SweepRow> MakeNetworkLaunches(std::int64_t ranks, std::string algorithm, double ours,
+                                          double mpi, double share) {
+  std::vector<SweepRow> rows = MakeLaunches(10, ours, mpi);
+  for (SweepRow& row : rows) {
+    row.ranks = ranks;
+    row.nodes = 2;
+    row.mode = "streamed";
+    row.size_bytes = 1 << 20;
+    if (row.implementation == "mpi") continue;
+    row.algorithm = algorithm;
+    row.parameters = "inter=ring;intra=direct;store=cached";
+    row.bound_fraction = share;
+  }
+  return rows;
+}
+
+TEST(NetworkBarsTest, TwoHostsAreHeldToTheLinkAndToMpi) {
+  const auto results =
+      JudgeNetworkBars("run", MakeNetworkLaunches(2, "ring", 10, 11, 0.98), 5, nullptr);
+  ASSERT_EQ(results.size(), 2U);
+  EXPECT_DOUBLE_EQ(results[0].value, 0.98);
+  EXPECT_DOUBLE_EQ(results[0].bar, 0.97);
+  EXPECT_TRUE(results[0].met());
+  EXPECT_DOUBLE_EQ(results[1].value, 1.1);
+  EXPECT_FALSE(
+      JudgeNetworkBars("run", MakeNetworkLaunches(2, "ring", 10, 11, 0.96), 5, nullptr)[0].met());
+  EXPECT_FALSE(
+      JudgeNetworkBars("run", MakeNetworkLaunches(2, "ring", 12, 11, 0.98), 5, nullptr)[1].met());
+}
+
+TEST(NetworkBarsTest, FourRanksAreJudgedByTheHierarchyBesideTheRing) {
+  std::vector<SweepRow> rows = MakeNetworkLaunches(4, "hierarchical", 10, 11, 0.96);
+  for (const SweepRow& row : MakeNetworkLaunches(4, "ring", 9, 11, 1)) {
+    if (row.implementation != "mpi") rows.push_back(row);
+  }
+  const auto results = JudgeNetworkBars("run", rows, 5, nullptr);
+  ASSERT_EQ(results.size(), 3U);
+  EXPECT_TRUE(results[0].choice.starts_with("hierarchical(direct,ring)")) << results[0].choice;
+  EXPECT_TRUE(results[0].met());
+  EXPECT_DOUBLE_EQ(results[2].value, 0.9);  // of the ring's speed
+  EXPECT_FALSE(results[2].met());
+}
+
+TEST(NetworkBarsTest, HostBarsLeaveThemAlone) {
+  EXPECT_TRUE(JudgeHostBars(MakeNetworkLaunches(2, "ring", 10, 11, 0.98), 5, nullptr).empty());
+}
+
 }  // namespace
 }  // namespace hockney
