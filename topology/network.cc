@@ -133,6 +133,10 @@ std::vector<NetworkAddress> ChooseAddresses(
       return false;
     });
   }
+  // Hosts in one network name space have the same addresses, all of which lead to it.
+  const bool all_alike = std::all_of(everyones.begin(), everyones.end(),
+                                     [&](const auto& theirs) { return theirs == here; });
+  if (chosen.empty() && all_alike) chosen = here;
   if (chosen.empty()) {
     throw EnvironmentError(
         fmt::format("this host has no address that others can reach it by; interfaces with one: {}",

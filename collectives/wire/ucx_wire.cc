@@ -59,6 +59,14 @@ Worker MakeWorker(ucp_context_h context) {
   return Worker(worker);
 }
 
+// What a user has let UCX take, for messages about it.
+std::string UsersChoice() {
+  const char* transports = std::getenv("UCX_TLS");
+  const char* devices = std::getenv("UCX_NET_DEVICES");
+  return fmt::format(" (UCX_TLS={}, UCX_NET_DEVICES={})", transports ? transports : "not set",
+                     devices ? devices : "not set");
+}
+
 std::vector<std::byte> AddressOf(ucp_worker_h worker) {
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;
@@ -139,11 +147,8 @@ UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts)
       worker_ = MakeWorker(context_.get());
       address = AddressOf(worker_.get());
     } catch (const BackendError& error) {
-      const char* transports = std::getenv("UCX_TLS");
-      const char* devices = std::getenv("UCX_NET_DEVICES");
-      throw EnvironmentError(fmt::format(
-          "UCX finds no way between hosts on {}: {} (UCX_TLS={}, UCX_NET_DEVICES={})",
-          hosts_[rank_], error.what(), transports ? transports : "", devices ? devices : ""));
+      throw EnvironmentError(fmt::format("UCX finds no way between hosts on {}: {}{}",
+                                         hosts_[rank_], error.what(), UsersChoice()));
     }
   });
   ucp_am_handler_param_t handler{};
@@ -199,9 +204,9 @@ void UcxWire::Impl::Open(Peer& peer) {
   params.err_handler = {.cb = EndPeer, .arg = &peer};
   const ucs_status_t status = ucp_ep_create(worker_.get(), &params, &peer.endpoint);
   if (status != UCS_OK) {
-    throw EnvironmentError(fmt::format(
-        "rank {} (host {}) has no way to rank {} (host {}): {}; UCX_TLS and UCX_NET_DEVICES choose",
-        rank_, hosts_[rank_], peer.rank, hosts_[peer.rank], ucs_status_string(status)));
+    throw EnvironmentError(fmt::format("rank {} (host {}) has no way to rank {} (host {}): {}{}",
+                                       rank_, hosts_[rank_], peer.rank, hosts_[peer.rank],
+                                       ucs_status_string(status), UsersChoice()));
   }
   Send(peer.rank, peer.hello, {});
 }

@@ -91,7 +91,7 @@ TEST(HostsTest, AComparedClockAgreesWithTheCommonOne) {
 
 TEST(HostsTest, LinksFindsTheLevelsAndTheRateThatIsSet) {
   const VirtualCluster cluster;
-  if (!MayRun(cluster, "--racks 2 --hosts 1 --host-rate 200mbit --spine-rate 50mbit")) return;
+  if (!MayRun(cluster, "--racks 2 --hosts 1 --host-rate 400mbit --spine-rate 100mbit")) return;
   const ScratchFolder folder;
   const Outcome outcome = cluster.Run(
       "-n 4", "$HOCKNEY links -e 1M --budget 30ms --rails --bisect --out " + folder.Path("run"));
@@ -109,10 +109,10 @@ TEST(HostsTest, LinksFindsTheLevelsAndTheRateThatIsSet) {
   for (const nlohmann::json& level : run["levels"]) {
     EXPECT_GT(level["latency_us"], 0.0);
     if (level["level"] != "fabric") continue;
-    // The slower of the links: 50 Mbit/s less what goes before every packet's data. A bucket that
+    // The slower of the links: 100 Mbit/s less what goes before every packet's data. A bucket that
     // holds a burst must not show as a faster link.
-    EXPECT_LT(level["rate_GBps"], 1.15 * 50e6 / 8 * 1448 / 1514 / 1e9);
-    EXPECT_GT(level["rate_GBps"], 0.5 * 50e6 / 8 * 1448 / 1514 / 1e9);
+    EXPECT_LT(level["rate_GBps"], 1.15 * 100e6 / 8 * 1448 / 1514 / 1e9);
+    EXPECT_GT(level["rate_GBps"], 0.5 * 100e6 / 8 * 1448 / 1514 / 1e9);
   }
   EXPECT_EQ(run["across"].size(), 2);
 }
@@ -126,7 +126,7 @@ TEST(HostsFaultTest, AKilledRankOfAnotherHostIsNamed) {
   const std::string body =
       "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (while ! [ -s " + run +
       "/sweep.csv ]; do sleep 0.05; done; kill -9 $$) & fi; exec $HOCKNEY sweep all_reduce "
-      "--implementation hockney --lanes 1 -b 1K -e 1M -T 30 -N 0 --out " +
+      "--implementation hockney --lanes 1 -b 1K -e 4M -f 2 --row-budget 3s -T 30 --out " +
       run;
   const Outcome outcome = cluster.Run("", "sh -c " + Quoted(body));
   EXPECT_NE(outcome.exit_code, 0);
@@ -142,14 +142,15 @@ TEST(HostsFaultTest, AHostThatIsCutOffIsNamedLongBeforeTheDeadline) {
   if (!MayRun(cluster, "--racks 1 --hosts 2")) return;
   const ScratchFolder folder;
   const std::string run = folder.Path("run");
-  const std::string body = "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (while ! [ -s " + run +
-                           "/sweep.csv ]; do sleep 0.05; done; ip link set eth0 down) & fi; exec "
-                           "$HOCKNEY sweep all_reduce "
-                           "--implementation hockney --lanes 1 -b 1K -e 1M -T 600 -N 0 --out " +
-                           run;
+  const std::string body =
+      "if [ $OMPI_COMM_WORLD_RANK = 1 ]; then (while ! [ -s " + run +
+      "/sweep.csv ]; do sleep 0.05; done; ip link set eth0 down) & fi; exec "
+      "$HOCKNEY sweep all_reduce "
+      "--implementation hockney --lanes 1 -b 1K -e 4M -f 2 --row-budget 3s -T 600 --out " +
+      run;
   // mpirun itself does not notice for minutes, so it gets an end.
   const Outcome outcome =
-      cluster.Run("--mpirun " + Quoted("--timeout 60"), "sh -c " + Quoted(body));
+      cluster.Run("--mpirun " + Quoted("--timeout 35"), "sh -c " + Quoted(body));
   EXPECT_NE(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("its host does not answer any more"));
   const nlohmann::json ended = ReadRun(run);

@@ -49,6 +49,10 @@ TEST(PublicCaseTest, B47AHostWithOnlyBridgesSaysSo) {
   }
 }
 
+TEST(NetworkTest, HostsOfOneNetworkNameSpaceReachEachOther) {
+  EXPECT_THAT(ChooseAddresses({{kEth}, {kEth}}, 1, ""), ElementsAre(kEth));
+}
+
 TEST(NetworkTest, SharedNetworksAreTriedFirst) {
   const NetworkAddress other{"eth1", "10.0.1.2", 24};
   EXPECT_THAT(NearestFirst({other, kIbOfB, kEthOfB}, std::vector{kEth}),

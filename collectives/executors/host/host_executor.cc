@@ -222,10 +222,13 @@ struct Plan {
 
 // Lets the call reach the buffers of the peers on this host that the program works in.
 void ReachMemory(const Plan& plan, const HostDomain& domain, HostCall& host) {
+  const RankPlacement* nodes = plan.flow.parameters.placement;
   for (const int peer : MemoryPartnersOf(plan.program)) {
-    if (!domain.IsLocal(peer)) {
+    const bool far = nodes != nullptr &&
+                     nodes->node_of_rank[peer] != nodes->node_of_rank[plan.program.rank];
+    if (far || !domain.IsLocal(peer)) {
       throw std::invalid_argument(std::string(plan.name) + " reaches the memory of rank " +
-                                  std::to_string(peer) + ", which is on another host");
+                                  std::to_string(peer) + ", which is on another node");
     }
     if (!plan.places.at(peer).in_arena) {
       throw std::invalid_argument(std::string(plan.name) + " reaches peers' memory: rank " +

@@ -26,7 +26,7 @@ class HostExecutor {
   // Collective: all ranks pass the same call, row and flow. The buffers lie in this rank's arena,
   // or anywhere if the program reaches no peer's memory. Throws std::invalid_argument if they do
   // not, if the program needs more lanes than the domain has, if it reaches the memory of another
-  // host, or if the buffers overlap otherwise than at the in-place offsets.
+  // node, or if the buffers overlap otherwise than at the in-place offsets.
   std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row, const CallFlow& flow,
                                     StorePolicy store);
 
