@@ -10,6 +10,8 @@
 #include <cstring>
 #include <iterator>
 #include <random>
+#include <set>
+#include <sstream>
 #include <utility>
 
 #include "collectives/wire/endpoint_text.h"
@@ -34,13 +36,27 @@ struct Freer {
 using Context = std::unique_ptr<ucp_context, Freer<ucp_context, ucp_cleanup>>;
 using Worker = std::unique_ptr<ucp_worker, Freer<ucp_worker, ucp_worker_destroy>>;
 
-// UCX would join ranks of one machine by its own shared memory, also those that MPI puts on
-// different hosts.
+// The transports the user lets UCX take, less its shared memory, by which it would join ranks of
+// one machine, also those that MPI puts on different hosts.
+std::string WithoutSharedMemory(const char* transports) {
+  const std::string text = transports == nullptr ? "" : transports;
+  if (text.empty() || text == "all") return "^sm";
+  if (text.front() == '^') return text + ",sm";
+  const std::set<std::string> shared = {"sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem"};
+  std::string kept;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!shared.contains(name)) kept += (kept.empty() ? "" : ",") + name;
+  }
+  return kept.empty() ? text : kept;
+}
+
 Context MakeContext() {
   ucp_config_t* config = nullptr;
   HOCKNEY_CHECK(ucp_config_read(nullptr, nullptr, &config));
   const std::unique_ptr<ucp_config_t, Freer<ucp_config_t, ucp_config_release>> owner(config);
-  if (std::getenv("UCX_TLS") == nullptr) HOCKNEY_CHECK(ucp_config_modify(config, "TLS", "^sm"));
+  const std::string transports = WithoutSharedMemory(std::getenv("UCX_TLS"));
+  HOCKNEY_CHECK(ucp_config_modify(config, "TLS", transports.c_str()));
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
   params.features = UCP_FEATURE_AM;
@@ -341,10 +357,8 @@ void UcxWire::Impl::EndReceive(void* request, ucs_status_t status, std::size_t, 
   }
 }
 
-void UcxWire::Impl::Progress() {
-  while (ucp_worker_progress(worker_.get()) != 0) {
-  }
-}
+// Once: whoever waits comes again at once, and a look for more costs a system call over TCP.
+void UcxWire::Impl::Progress() { ucp_worker_progress(worker_.get()); }
 
 std::string UcxWire::Impl::EndpointText(int peer) const {
   if (peers_[peer].endpoint == nullptr) return "";

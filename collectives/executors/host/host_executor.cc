@@ -90,7 +90,7 @@ class HostPrepared : public Prepared {
         moved = moved || progress == Progress::kMoved;
         done += progress == Progress::kDone ? 1 : 0;
       }
-      if (domain_.remote() != nullptr) domain_.remote()->Progress();
+      if (domain_.remote() != nullptr && done < lanes) LookAtWire(moved);
       if (moved) {
         waiting.Moved();
       } else if (done < lanes && !Pause(waiting)) {
@@ -101,6 +101,11 @@ class HostPrepared : public Prepared {
   }
 
  private:
+  // A look costs a system call over TCP; while data moves here the wire can wait a little.
+  void LookAtWire(bool moved) {
+    constexpr unsigned kMovesBetweenLooks = 4;
+    if (!moved || ++moves_ % kMovesBetweenLooks == 0) domain_.remote()->Progress();
+  }
   bool Pause(Waiting& waiting) const {
     return (domain_.remote() == nullptr || domain_.remote()->wire().failure().empty()) &&
            waiting.Pause();
@@ -108,7 +113,8 @@ class HostPrepared : public Prepared {
   // Nobody moves them between two calls.
   void LetMessagesLeave(Waiting& waiting) const {
     waiting.Moved();
-    while (!domain_.remote()->Progress()) {
+    while (!domain_.remote()->idle()) {
+      domain_.remote()->Progress();
       if (!Pause(waiting)) ThrowTimeout();
     }
   }
@@ -144,6 +150,7 @@ class HostPrepared : public Prepared {
   HostCall call_;
   std::vector<LaneState> states_;
   std::vector<std::uint64_t> lane_tokens_;
+  unsigned moves_ = 0;
 };
 
 std::string HostPrepared::DescribePeers(const Step& step, int lane) const {
@@ -224,8 +231,8 @@ struct Plan {
 void ReachMemory(const Plan& plan, const HostDomain& domain, HostCall& host) {
   const RankPlacement* nodes = plan.flow.parameters.placement;
   for (const int peer : MemoryPartnersOf(plan.program)) {
-    const bool far = nodes != nullptr &&
-                     nodes->node_of_rank[peer] != nodes->node_of_rank[plan.program.rank];
+    const bool far =
+        nodes != nullptr && nodes->node_of_rank[peer] != nodes->node_of_rank[plan.program.rank];
     if (far || !domain.IsLocal(peer)) {
       throw std::invalid_argument(std::string(plan.name) + " reaches the memory of rank " +
                                   std::to_string(peer) + ", which is on another node");

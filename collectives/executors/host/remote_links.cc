@@ -147,10 +147,9 @@ RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
 
 RemoteLinks::~RemoteLinks() { wire_.SetReceiver(nullptr); }
 
-bool RemoteLinks::Progress() {
+void RemoteLinks::Progress() {
   wire_.Progress();
   std::erase_if(busy_, [](RemoteEnd* end) { return end->Settle(); });
-  return busy_.empty();
 }
 
 RemoteEnd* RemoteLinks::Find(const WireHeader& header) const {

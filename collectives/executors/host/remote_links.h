@@ -82,8 +82,10 @@ class RemoteLinks : public WireReceiver {
   std::size_t slots() const { return 2 * static_cast<std::size_t>(limits_.slots); }
   std::size_t end_bytes() const { return 2 * slots() * limits_.slot_bytes; }
 
-  // Moves what can be moved; returns whether nothing sent from here is under way any more.
-  bool Progress();
+  // Moves what can be moved.
+  void Progress();
+  // Whether nothing that was sent from here is under way any more, as far as Progress knows.
+  bool idle() const { return busy_.empty(); }
   // `end` has something under way.
   void Note(RemoteEnd& end) { busy_.push_back(&end); }
 
