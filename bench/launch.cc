@@ -94,8 +94,8 @@ void AddRankOptions(CLI::App& command, RankOptions* options) {
       ->type_name("N");
   command
       .add_option("--iface", options->interfaces,
-                  "Network interfaces between hosts, comma separated; UCX_NET_DEVICES, if set, "
-                  "decides for the data. Default: all whose addresses are a host's own")
+                  "Network interfaces between hosts, comma separated; for data UCX_NET_DEVICES "
+                  "goes first. Default: all whose addresses are a host's own")
       ->type_name("NAMES");
 }
 

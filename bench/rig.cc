@@ -127,7 +127,7 @@ void Rig::MakeDomain(const HostDomain::Options& options) {
     domain_ = std::make_unique<HostDomain>(session_, options);
     return;
   }
-  wire_ = std::make_unique<UcxWire>(session_, GatherHostNames(session_));
+  wire_ = std::make_unique<UcxWire>(session_, GatherHostNames(session_), launch_.interfaces());
   domain_ = std::make_unique<HostDomain>(session_, local_, *wire_, options);
 }
 

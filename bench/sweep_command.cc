@@ -17,6 +17,7 @@
 #include "bench/series_report.h"
 #include "bench/sizes.h"
 #include "bench/sweep.h"
+#include "bench/sweep_texts.h"
 #include "bench/text_reporter.h"
 #include "bench/topology_options.h"
 #include "collectives/algorithms.h"
@@ -27,44 +28,6 @@
 
 namespace hockney {
 namespace {
-
-// The options as text; Read turns them into SweepOptions.
-struct Texts {
-  std::vector<std::string> collectives;
-  std::string begin = "8";
-  std::string end = "64M";
-  std::string factor;
-  std::string increment;
-  std::string count;
-  std::string types = "float32";
-  std::string ops = "sum";
-  std::string root = "0";
-  std::string place;  // empty: as the format needs
-  std::string format = "text";
-  std::string algorithms = "all";
-  std::string implementations = "hockney,mpi";
-  std::string protocols = "auto";
-  std::string stores = "auto";
-  std::string lanes;
-  std::string slices = "2";
-  std::string mode = "isolated";
-  std::string buffers = "refreshed";
-  std::string clock = "auto";
-  std::string row_budget = "500ms";
-  std::string iterations;
-  std::string warmups;
-  std::string checks = "1";
-  std::string seed = "1";
-  std::string llc;
-  std::string out;
-  bool append = false;
-  bool dry_run = false;
-  std::string launches;
-  std::string launcher;
-  std::string progress = "auto";
-  TopologySources topology;
-  RankOptions ranks;
-};
 
 std::optional<std::uint64_t> OptionalCount(const char* option, const std::string& text,
                                            std::uint64_t least) {
@@ -115,7 +78,7 @@ int ParseChoice(const char* option, const std::string& text, const std::string_v
   return static_cast<int>(found - names);
 }
 
-void ReadSizes(const Texts& texts, SweepOptions& options) {
+void ReadSizes(const SweepTexts& texts, SweepOptions& options) {
   options.count = OptionalCount("--count", texts.count, 0);
   std::optional<std::uint64_t> increment;
   if (!texts.increment.empty()) increment = ParseSize("--stepbytes (-i)", texts.increment);
@@ -124,7 +87,7 @@ void ReadSizes(const Texts& texts, SweepOptions& options) {
                OptionalCount("--stepfactor (-f)", texts.factor, 0), increment);
 }
 
-void ReadVariants(const Texts& texts, SweepOptions& options) {
+void ReadVariants(const SweepTexts& texts, SweepOptions& options) {
   if (texts.algorithms != "all") {
     std::vector<std::string_view> names;
     for (const Algorithm& row : AllAlgorithms()) {
@@ -150,7 +113,7 @@ void ReadVariants(const Texts& texts, SweepOptions& options) {
   options.slices = ParseInts("--slices", texts.slices, FlowLimits{}.slots - 1);
 }
 
-void ReadMeasurement(const Texts& texts, SweepOptions& options) {
+void ReadMeasurement(const SweepTexts& texts, SweepOptions& options) {
   constexpr std::string_view kModes[] = {"isolated", "streamed"};
   options.mode = static_cast<TimingMode>(ParseChoice("--mode", texts.mode, kModes));
   constexpr std::string_view kStates[] = {"refreshed", "hot", "cold"};
@@ -208,7 +171,7 @@ bool AnyOf(const SweepOptions& options, bool (*has)(Collective)) {
 }
 
 // Throws UsageError for an option that would change nothing.
-void CheckUse(const CLI::App& app, const Texts& texts, const SweepOptions& options) {
+void CheckUse(const CLI::App& app, const SweepTexts& texts, const SweepOptions& options) {
   for (const char* size : {"--minbytes", "--maxbytes", "--stepfactor", "--stepbytes"}) {
     if (options.count && app.count(size) > 0) {
       FailOption("--count", texts.count, std::string("no ") + size + " beside it");
@@ -222,7 +185,7 @@ void CheckUse(const CLI::App& app, const Texts& texts, const SweepOptions& optio
   }
 }
 
-SweepOptions Read(const CLI::App& app, const Texts& texts) {
+SweepOptions Read(const CLI::App& app, const SweepTexts& texts) {
   SweepOptions options;
   for (const std::string& text : texts.collectives) {
     for (const Collective c : ParseCollectives("collective", text)) {
@@ -255,82 +218,7 @@ SweepOptions Read(const CLI::App& app, const Texts& texts) {
   return options;
 }
 
-void AddWhat(CLI::App& app, Texts& texts) {
-  app.add_option("collectives", texts.collectives,
-                 "Collectives to measure, or all (see hockney list collectives)")
-      ->required();
-  app.add_option("-b,--minbytes", texts.begin, "Smallest size; suffixes K, M, G, T are binary")
-      ->capture_default_str();
-  app.add_option("-e,--maxbytes", texts.end, "Largest size")->capture_default_str();
-  app.add_option("-f,--stepfactor", texts.factor, "Factor between sizes (default 2)");
-  app.add_option("-i,--stepbytes", texts.increment, "Fixed increment between sizes instead");
-  app.add_option("--count", texts.count, "Elements a rank instead of sizes");
-  app.add_option("-d,--datatype", texts.types, "Types, comma-separated, or all")
-      ->capture_default_str();
-  app.add_option("-o,--op", texts.ops, "Operators: sum, prod, min, max, avg, or all")
-      ->capture_default_str();
-  app.add_option("-r,--root", texts.root, "Root rank; all or -1: every rank in turn")
-      ->capture_default_str();
-  app.add_option("--place", texts.place,
-                 "Buffers apart (out; default), at NCCL's in-place offsets (in), both");
-  app.add_option("--algorithm", texts.algorithms,
-                 "Algorithms (see hockney list algorithms); across nodes also "
-                 "hierarchical(intra,inter) and hierarchical(intra,rack,inter)")
-      ->capture_default_str();
-  app.add_option("--implementation", texts.implementations, "hockney, mpi")->capture_default_str();
-  app.add_option("--protocol", texts.protocols, "simple, ll; auto: simple, and ll up to 1K")
-      ->capture_default_str();
-  app.add_option("--store", texts.stores,
-                 "cached, non_temporal; auto: cached, and both for peer shapes from 4K a rank")
-      ->capture_default_str();
-  app.add_option("--lanes", texts.lanes,
-                 "Data lanes, comma-separated. Default: 1, and 8 for long vectors between hosts");
-  app.add_option("--slices", texts.slices, "Slices a chunk, 1 to 7, comma-separated")
-      ->capture_default_str();
-}
-
-void AddHow(CLI::App& app, Texts& texts) {
-  app.add_option("--mode", texts.mode,
-                 "isolated: one call between barriers, last exit - first entry; streamed: "
-                 "back-to-back calls over rotating buffers, as nccl-tests")
-      ->capture_default_str();
-  app.add_option("--buffers", texts.buffers,
-                 "refreshed: rewritten and read before each sample; hot; cold")
-      ->capture_default_str();
-  app.add_option("--clock", texts.clock,
-                 "tsc: the kernel's, which all its ranks share; hca3: compared between hosts over "
-                 "messages, drift included; local: the longest time that any rank took itself; "
-                 "auto: tsc within one kernel, else hca3. A cell whose times hca3 does not know "
-                 "within 5 % gets local ones")
-      ->capture_default_str();
-  app.add_option(
-         "--row-budget", texts.row_budget,
-         "Time a row's samples may take, their buffers' refresh included; proof, data check "
-         "and the passes of the bound come on top")
-      ->capture_default_str();
-  app.add_option("-n,--iters", texts.iterations, "Exact number of samples; no stopping rule");
-  app.add_option("-w,--warmup_iters", texts.warmups, "Exact number of warm-up samples");
-  app.add_option("-c,--check", texts.checks, "Data checks a row, 0 for none")
-      ->capture_default_str();
-  app.add_option("--seed", texts.seed, "Seed of orders and data")->capture_default_str();
-  app.add_option("--llc", texts.llc, "Bytes of the last-level cache, where the machine hides it");
-  app.add_option("--out", texts.out, "Run folder (default hockney-runs/<UTC>_sweep)");
-  app.add_flag("--append", texts.append, "Add this launch to the folder --out names");
-  app.add_option("--launches", texts.launches,
-                 "Run the whole command K times, one after the other, into one folder");
-  app.add_option("--launcher", texts.launcher,
-                 "What starts each of --launches, for example \"mpirun -n 2\"");
-  app.add_flag("--dry-run", texts.dry_run,
-               "Print the collectives and sizes that would be measured, and end");
-  app.add_option("--format", texts.format,
-                 "text; nccl-tests: its table on stdout, fastest row of each size, both placements")
-      ->capture_default_str();
-  app.add_option("--progress", texts.progress, "auto, always, never")->capture_default_str();
-  AddTopologyOptions(app, &texts.topology);
-  AddRankOptions(app, &texts.ranks);
-}
-
-std::unique_ptr<Reporter> MakeReporter(const Texts& texts, const SweepOptions& options,
+std::unique_ptr<Reporter> MakeReporter(const SweepTexts& texts, const SweepOptions& options,
                                        const Launch& launch) {
   constexpr std::string_view kFormats[] = {"text", "nccl-tests"};
   if (ParseChoice("--format", texts.format, kFormats) == 0) {
@@ -352,7 +240,7 @@ std::unique_ptr<Reporter> MakeReporter(const Texts& texts, const SweepOptions& o
 }
 
 // Runs the launches and tells what holds over all of them.
-int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& launch) {
+int RunSeries(const SweepTexts& texts, const SweepOptions& options, const Launch& launch) {
   constexpr std::uint64_t kMostLaunches = 10'000;
   const std::uint64_t count = ParseCount("--launches", texts.launches, 1);
   if (count > kMostLaunches) FailOption("--launches", texts.launches, "at most 10000");
@@ -379,11 +267,10 @@ int RunSeries(const Texts& texts, const SweepOptions& options, const Launch& lau
 }
 
 Runner AddSweep(CLI::App& program) {
-  auto texts = std::make_shared<Texts>();
+  auto texts = std::make_shared<SweepTexts>();
   CLI::App* app = program.add_subcommand(
       "sweep", "Measure collectives and algorithms over sizes, beside MPI, with checked data");
-  AddWhat(*app, *texts);
-  AddHow(*app, *texts);
+  AddSweepTexts(*app, texts.get());
   app->footer("Example: mpirun -n 2 hockney sweep all_reduce -b 8 -e 64M -f 4 --row-budget 100ms");
   return [texts, app](Launch& launch) {
     const SweepOptions options = Read(*app, *texts);

@@ -111,7 +111,7 @@ void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options) {
   if (any([](const SweepRow& row) { return row.bound_fraction.has_value(); })) {
     fmt::print(
         "bound: share of what memory allows, where the buffers exceed twice the last-level "
-        "cache\n");
+        "cache, or of what the links between hosts are limited to\n");
   }
   if (any([](const SweepRow& row) { return row.oversubscribed.value_or(false); })) {
     fmt::print(

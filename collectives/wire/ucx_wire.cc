@@ -10,11 +10,10 @@
 #include <cstring>
 #include <iterator>
 #include <random>
-#include <set>
-#include <sstream>
 #include <utility>
 
 #include "collectives/wire/endpoint_text.h"
+#include "collectives/wire/ucx_context.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "topology/deadline.h"
@@ -24,74 +23,6 @@ namespace hockney {
 namespace {
 
 constexpr unsigned kMessageId = 1;
-
-const char* StatusText(ucs_status_t status) {
-  return status == UCS_OK || status == UCS_INPROGRESS ? nullptr : ucs_status_string(status);
-}
-
-template <class T, void (*kFree)(T*)>
-struct Freer {
-  void operator()(T* object) const { kFree(object); }
-};
-using Context = std::unique_ptr<ucp_context, Freer<ucp_context, ucp_cleanup>>;
-using Worker = std::unique_ptr<ucp_worker, Freer<ucp_worker, ucp_worker_destroy>>;
-
-// The transports the user lets UCX take, less its shared memory, by which it would join ranks of
-// one machine, also those that MPI puts on different hosts.
-std::string WithoutSharedMemory(const char* transports) {
-  const std::string text = transports == nullptr ? "" : transports;
-  if (text.empty() || text == "all") return "^sm";
-  if (text.front() == '^') return text + ",sm";
-  const std::set<std::string> shared = {"sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem"};
-  std::string kept;
-  std::istringstream names(text);
-  for (std::string name; std::getline(names, name, ',');) {
-    if (!shared.contains(name)) kept += (kept.empty() ? "" : ",") + name;
-  }
-  return kept.empty() ? text : kept;
-}
-
-Context MakeContext() {
-  ucp_config_t* config = nullptr;
-  HOCKNEY_CHECK(ucp_config_read(nullptr, nullptr, &config));
-  const std::unique_ptr<ucp_config_t, Freer<ucp_config_t, ucp_config_release>> owner(config);
-  const std::string transports = WithoutSharedMemory(std::getenv("UCX_TLS"));
-  HOCKNEY_CHECK(ucp_config_modify(config, "TLS", transports.c_str()));
-  ucp_params_t params{};
-  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
-  params.features = UCP_FEATURE_AM;
-  params.name = "hockney";
-  ucp_context_h context = nullptr;
-  HOCKNEY_CHECK(ucp_init(&params, config, &context));
-  return Context(context);
-}
-
-Worker MakeWorker(ucp_context_h context) {
-  ucp_worker_params_t params{};
-  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-  params.thread_mode = UCS_THREAD_MODE_SINGLE;
-  ucp_worker_h worker = nullptr;
-  HOCKNEY_CHECK(ucp_worker_create(context, &params, &worker));
-  return Worker(worker);
-}
-
-// What a user has let UCX take, for messages about it.
-std::string UsersChoice() {
-  const char* transports = std::getenv("UCX_TLS");
-  const char* devices = std::getenv("UCX_NET_DEVICES");
-  return fmt::format(" (UCX_TLS={}, UCX_NET_DEVICES={})", transports ? transports : "not set",
-                     devices ? devices : "not set");
-}
-
-std::vector<std::byte> AddressOf(ucp_worker_h worker) {
-  ucp_address_t* address = nullptr;
-  std::size_t bytes = 0;
-  HOCKNEY_CHECK(ucp_worker_get_address(worker, &address, &bytes));
-  const auto* begin = reinterpret_cast<const std::byte*>(address);
-  std::vector<std::byte> copy(begin, begin + bytes);
-  ucp_worker_release_address(worker, address);
-  return copy;
-}
 
 std::uint64_t AgreeNonce(Session& session) {
   std::random_device random;
@@ -104,7 +35,7 @@ std::uint64_t AgreeNonce(Session& session) {
 
 class UcxWire::Impl {
  public:
-  Impl(Session& session, std::vector<std::string> hosts);
+  Impl(Session& session, std::vector<std::string> hosts, const std::string& interfaces);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
@@ -148,23 +79,23 @@ class UcxWire::Impl {
   int rank_;
   std::vector<std::string> hosts_;
   std::uint64_t nonce_ = 0;
-  Context context_;
-  Worker worker_;
+  UcxContext context_;
+  UcxWorker worker_;
   std::vector<std::vector<std::byte>> addresses_;
   std::vector<Peer> peers_;
 };
 
-UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts)
+UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts, const std::string& interfaces)
     : rank_(session.rank()), hosts_(std::move(hosts)), peers_(session.ranks()) {
   std::vector<std::byte> address;
   RunOnAllOrThrow(session, [&] {
     try {
-      context_ = MakeContext();
-      worker_ = MakeWorker(context_.get());
-      address = AddressOf(worker_.get());
+      context_ = MakeUcxContext(interfaces);
+      worker_ = MakeUcxWorker(context_.get());
+      address = AddressOfWorker(worker_.get());
     } catch (const BackendError& error) {
       throw EnvironmentError(fmt::format("UCX finds no way between hosts on {}: {}{}",
-                                         hosts_[rank_], error.what(), UsersChoice()));
+                                         hosts_[rank_], error.what(), UsersUcxChoice()));
     }
   });
   ucp_am_handler_param_t handler{};
@@ -222,7 +153,7 @@ void UcxWire::Impl::Open(Peer& peer) {
   if (status != UCS_OK) {
     throw EnvironmentError(fmt::format("rank {} (host {}) has no way to rank {} (host {}): {}{}",
                                        rank_, hosts_[rank_], peer.rank, hosts_[peer.rank],
-                                       ucs_status_string(status), UsersChoice()));
+                                       ucs_status_string(status), UsersUcxChoice()));
   }
   Send(peer.rank, peer.hello, {});
 }
@@ -380,8 +311,8 @@ std::vector<int> UcxWire::Impl::Connected() const {
   return ranks;
 }
 
-UcxWire::UcxWire(Session& session, std::vector<std::string> hosts)
-    : impl_(std::make_unique<Impl>(session, std::move(hosts))) {}
+UcxWire::UcxWire(Session& session, std::vector<std::string> hosts, const std::string& interfaces)
+    : impl_(std::make_unique<Impl>(session, std::move(hosts), interfaces)) {}
 UcxWire::~UcxWire() = default;
 
 void UcxWire::Connect(std::span<const int> peers, double timeout_seconds) {

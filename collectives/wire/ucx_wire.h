@@ -53,10 +53,11 @@ class WireReceiver {
 // shared memory is off, because ranks of one host have ours.
 class UcxWire {
  public:
-  // Collective over `session`. `hosts` names each rank's host, for messages. Throws on all ranks
-  // alike EnvironmentError if UCX has no transport here (UCX_TLS, UCX_NET_DEVICES), and
+  // Collective over `session`. `hosts` names each rank's host, for messages; `interfaces` are those
+  // to use, comma separated, unless UCX_NET_DEVICES says which (all if none is). Throws on all
+  // ranks alike EnvironmentError if UCX has no transport here (UCX_TLS, UCX_NET_DEVICES), and
   // TimeoutError.
-  UcxWire(Session& session, std::vector<std::string> hosts);
+  UcxWire(Session& session, std::vector<std::string> hosts, const std::string& interfaces = "");
   UcxWire(const UcxWire&) = delete;
   UcxWire& operator=(const UcxWire&) = delete;
   ~UcxWire();

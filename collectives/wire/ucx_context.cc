@@ -1,0 +1,75 @@
+#include "collectives/wire/ucx_context.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <set>
+#include <sstream>
+
+#include "topology/check.h"
+
+namespace hockney {
+namespace {
+
+// The transports the user lets UCX take, less its shared memory, by which it would join ranks of
+// one machine, also those that MPI puts on different hosts.
+std::string WithoutSharedMemory(const char* transports) {
+  const std::string text = transports == nullptr ? "" : transports;
+  if (text.empty() || text == "all") return "^sm";
+  if (text.front() == '^') return text + ",sm";
+  const std::set<std::string> shared = {"sm", "shm", "mm", "posix", "sysv", "cma", "knem", "xpmem"};
+  std::string kept;
+  std::istringstream names(text);
+  for (std::string name; std::getline(names, name, ',');) {
+    if (!shared.contains(name)) kept += (kept.empty() ? "" : ",") + name;
+  }
+  return kept.empty() ? text : kept;
+}
+
+}  // namespace
+
+UcxContext MakeUcxContext(const std::string& interfaces) {
+  ucp_config_t* config = nullptr;
+  HOCKNEY_CHECK(ucp_config_read(nullptr, nullptr, &config));
+  const std::unique_ptr<ucp_config_t, UcxFreer<ucp_config_t, ucp_config_release>> owner(config);
+  const std::string transports = WithoutSharedMemory(std::getenv("UCX_TLS"));
+  HOCKNEY_CHECK(ucp_config_modify(config, "TLS", transports.c_str()));
+  if (!interfaces.empty() && std::getenv("UCX_NET_DEVICES") == nullptr) {
+    HOCKNEY_CHECK(ucp_config_modify(config, "NET_DEVICES", interfaces.c_str()));
+  }
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
+  params.features = UCP_FEATURE_AM;
+  params.name = "hockney";
+  ucp_context_h context = nullptr;
+  HOCKNEY_CHECK(ucp_init(&params, config, &context));
+  return UcxContext(context);
+}
+
+UcxWorker MakeUcxWorker(ucp_context_h context) {
+  ucp_worker_params_t params{};
+  params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  ucp_worker_h worker = nullptr;
+  HOCKNEY_CHECK(ucp_worker_create(context, &params, &worker));
+  return UcxWorker(worker);
+}
+
+std::string UsersUcxChoice() {
+  const char* transports = std::getenv("UCX_TLS");
+  const char* devices = std::getenv("UCX_NET_DEVICES");
+  return fmt::format(" (UCX_TLS={}, UCX_NET_DEVICES={})", transports ? transports : "not set",
+                     devices ? devices : "not set");
+}
+
+std::vector<std::byte> AddressOfWorker(ucp_worker_h worker) {
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  HOCKNEY_CHECK(ucp_worker_get_address(worker, &address, &bytes));
+  const auto* begin = reinterpret_cast<const std::byte*>(address);
+  std::vector<std::byte> copy(begin, begin + bytes);
+  ucp_worker_release_address(worker, address);
+  return copy;
+}
+
+}  // namespace hockney

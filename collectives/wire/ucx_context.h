@@ -1,0 +1,37 @@
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+// UCX's handles as the wire uses them. For ucx_wire.cc only.
+namespace hockney {
+
+// For HOCKNEY_CHECK.
+inline const char* StatusText(ucs_status_t status) {
+  return status == UCS_OK || status == UCS_INPROGRESS ? nullptr : ucs_status_string(status);
+}
+
+template <class T, void (*kFree)(T*)>
+struct UcxFreer {
+  void operator()(T* object) const { kFree(object); }
+};
+using UcxContext = std::unique_ptr<ucp_context, UcxFreer<ucp_context, ucp_cleanup>>;
+using UcxWorker = std::unique_ptr<ucp_worker, UcxFreer<ucp_worker, ucp_worker_destroy>>;
+
+// Starts UCX for active messages on the network interfaces named (comma separated; all if none is),
+// unless UCX_NET_DEVICES says which. UCX_* variables count, but shared memory stays off. Throw
+// BackendError if UCX refuses.
+UcxContext MakeUcxContext(const std::string& interfaces);
+UcxWorker MakeUcxWorker(ucp_context_h context);
+
+// What other workers connect to.
+std::vector<std::byte> AddressOfWorker(ucp_worker_h worker);
+
+// What a user lets UCX take, in brackets, for messages about it.
+std::string UsersUcxChoice();
+
+}  // namespace hockney
