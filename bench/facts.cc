@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "bench/build.h"
+#include "bench/json_values.h"
 #include "collectives/kernels/kernels.h"
 #include "topology/peer_links.h"
 
@@ -19,13 +20,6 @@ namespace hockney {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 Json LimitJson(std::optional<std::uint64_t> limit) {
   if (limit == Machine::kUnlimited) return "unlimited";

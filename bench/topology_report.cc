@@ -6,17 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "bench/json_values.h"
+
 namespace hockney {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-template <class T>
-Json OrNull(const std::optional<T>& value) {
-  return value ? Json(*value) : Json(nullptr);
-}
-
-Json TextOrNull(const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); }
 
 // Letter to name.
 template <class Levels>

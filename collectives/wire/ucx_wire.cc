@@ -197,9 +197,8 @@ std::string UcxWire::Impl::Silent(std::span<const int> peers, double timeout_sec
 void UcxWire::Impl::EndSend(void* request, ucs_status_t status, void* send) {
   auto& ended = *static_cast<WireSend*>(send);
   ended.in_flight = false;
-  ended.request = nullptr;
   ucp_request_free(request);
-  static_cast<void>(status);  // the peer's error handler says it
+  if (status != UCS_OK) static_cast<Impl*>(ended.wire)->Fail(ended.peer, status);
 }
 
 void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> data) {
@@ -215,6 +214,8 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
     param.flags = UCP_AM_SEND_FLAG_EAGER;
   }
   send.in_flight = true;
+  send.wire = this;
+  send.peer = peer;
   void* request = ucp_am_send_nbx(peers_[peer].endpoint, kMessageId, &send.header,
                                   sizeof send.header, data.data(), data.size(), &param);
   if (request == nullptr) {
@@ -222,8 +223,6 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
   } else if (UCS_PTR_IS_ERR(request)) {
     send.in_flight = false;
     Fail(peer, UCS_PTR_STATUS(request));
-  } else {
-    send.request = request;
   }
 }
 

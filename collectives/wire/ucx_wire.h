@@ -29,8 +29,9 @@ struct WireHeader {
 // A message on its way. Its header and data stay as they are until it is done.
 struct WireSend {
   WireHeader header{};
-  void* request = nullptr;
   bool in_flight = false;
+  void* wire = nullptr;  // the wire's own, as is the peer
+  int peer = 0;
 };
 
 // Who takes messages. Calls come from inside UcxWire::Progress, by its thread.
