@@ -94,7 +94,7 @@ void Links::OpenFolder() {
 
 int Links::Run() {
   if (session_.ranks() < 2) {
-    throw Agreed<UsageError>("links: 1 rank, expected at least 2: mpirun -n 2, or --local 2");
+    throw Agreed<UsageError>("1 rank, expected at least 2: mpirun -n 2, or --local 2");
   }
   Rig rig(session_, rig_options_, launch_);
   Session local = session_.SplitSharedMemory();
