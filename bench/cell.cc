@@ -8,6 +8,7 @@
 #include "bench/bound.h"
 #include "bench/cell_buffers.h"
 #include "bench/correctness.h"
+#include "bench/groups/cell_groups.h"
 #include "bench/options.h"
 #include "bench/row_statistics.h"
 #include "topology/check.h"
@@ -23,6 +24,7 @@ bool IsMpi(const Competitor& competitor) { return competitor.row.implementation 
 // How ranks can start at an agreed time.
 std::optional<Start> AgreedStart(const SweepContext& context) {
   if (context.clock == ClockKind::kHca3) return Start::kRoundTime;
+  if (context.groups->is_split()) return std::nullopt;  // each would choose for itself
   if (context.line_probe != nullptr) return Start::kTick;
   return std::nullopt;
 }
@@ -48,14 +50,14 @@ std::size_t CellArenaBytes(const SweepOptions& options, const Cell& cell, std::u
   return plan.set_bytes * static_cast<std::size_t>(plan.sets);
 }
 
-CellRunner::CellRunner(const SweepContext& context, const Cell& cell, Emit emit)
+CellRunner::CellRunner(const SweepContext& context, const Cell& cell, std::size_t number, Emit emit)
     : context_(context),
       options_(*context.options),
       cell_(cell),
       emit_(std::move(emit)),
       // Another order for every cell, the same on all ranks.
       schedule_(options_, competitors_,
-                options_.seed + cell.count * 11 + static_cast<std::uint64_t>(cell.collective),
+                options_.seed + number * 11 + static_cast<std::uint64_t>(cell.collective),
                 AgreedStart(context)) {}
 
 // The labels of the competitors end with them.
@@ -83,10 +85,12 @@ bool CellRunner::Run() {
   }
   for (Competitor& c : competitors_) c.active = !c.prepared.empty();
   if (options_.checks > 0 && cell_.collective != Collective::kBarrier) CheckAll();
+  AgreeOnCompetitors(*context_.groups, competitors_);
   AddBoundPasses();
   schedule_.Begin();
   const bool finished = TimeAll();
-  if (context_.session->rank() == 0) EmitRows();
+  if (context_.session->rank() == 0) FinishRows();
+  CollectCompetitors(*context_.groups, competitors_, emit_);
   return finished;
 }
 
@@ -111,8 +115,9 @@ void CellRunner::CheckAll() {
 }
 
 // Only where the buffers do not fit the caches: there a collective cannot be faster than memory.
+// Groups share memory, so the passes of one would say nothing.
 void CellRunner::AddBoundPasses() {
-  if (context_.hosts > 1) return;
+  if (context_.hosts > 1 || context_.groups->is_split()) return;
   const Layout layout = LayoutOf(cell_);
   std::size_t together = 0;
   std::size_t room = 0;
@@ -165,7 +170,7 @@ bool CellRunner::TimeAll() {
   CellSchedule::Plan plan;
   while (true) {
     if (context_.session->rank() == 0) plan = schedule_.MakePlan(context_.timer->interrupted());
-    context_.session->Broadcast(std::as_writable_bytes(std::span(&plan, 1)), 0);
+    plan = AgreeOnPlan(*context_.groups, plan);
     const std::vector<int> order = schedule_.Follow(plan);
     if (plan.rounds == 0) break;
     std::vector<double> walls;
@@ -214,7 +219,7 @@ void CellRunner::SetShaping(SweepRow& row) const {
   if (bound && !IsBurstLimited(*context_.shaping, bytes, false)) SetBound(row, *bound);
 }
 
-void CellRunner::EmitRows() {
+void CellRunner::FinishRows() {
   const auto rows_end = std::find_if_not(competitors_.begin(), competitors_.end(), IsRow);
   const std::span<Competitor> passes(rows_end, competitors_.end());
   const std::uint64_t required = RequiredBytes(LayoutOf(cell_), cell_.in_place);
@@ -228,8 +233,8 @@ void CellRunner::EmitRows() {
       SetBound(c->row, BoundBusbw(c->row, required, passes));
     }
     SetShaping(c->row);
-    emit_(*c);
   }
+  competitors_.erase(rows_end, competitors_.end());
 }
 
 }  // namespace hockney

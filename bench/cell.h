@@ -20,10 +20,12 @@
 namespace hockney {
 
 class MpiBaseline;
+class RankGroups;
 
 // What the ranks of a sweep share for its whole length.
 struct SweepContext {
-  Session* session = nullptr;
+  RankGroups* groups = nullptr;
+  Session* session = nullptr;  // of this rank's group, as are domain, executor and MPI
   HostDomain* domain = nullptr;
   HostExecutor* executor = nullptr;
   MpiBaseline* mpi = nullptr;  // null: there is no MPI between the ranks, or it was not asked for
@@ -37,19 +39,21 @@ struct SweepContext {
   const RankPlacement* placement = nullptr;  // null: all ranks are on one node
   LastLevelCache llc{};
   std::optional<Shaping> shaping = {};  // of the links between hosts
-  int hosts = 1;
+  int hosts = 1;                        // of this rank's group
   bool oversubscribed = false;
   Watchdog* watchdog = nullptr;
 };
 
 // Measures one cell: checks the data of all competitors, times them interleaved in random order
-// until each has its interval or its budget, and hands each finished one to `emit` (on rank 0).
-// Returns false if the user interrupted it; what was measured is emitted then, too. Collective.
+// until each has its interval or its budget, and hands each finished one to `emit` (on rank 0, one
+// a group). Returns false if the user interrupted it; what was measured is emitted then, too.
+// Collective over all ranks.
 class CellRunner {
  public:
   using Emit = std::function<void(const Competitor&)>;
 
-  CellRunner(const SweepContext& context, const Cell& cell, Emit emit);
+  // `number` of the cell within the sweep gives it an order of its own.
+  CellRunner(const SweepContext& context, const Cell& cell, std::size_t number, Emit emit);
   CellRunner(const CellRunner&) = delete;
   CellRunner& operator=(const CellRunner&) = delete;
   ~CellRunner();
@@ -62,7 +66,7 @@ class CellRunner {
   void MakeTimed();
   bool TimeAll();
   void ProbeLine();
-  void EmitRows();
+  void FinishRows();
   void SetBound(SweepRow& row, double busbw) const;  // GB/s
   void SetShaping(SweepRow& row) const;
 

@@ -61,6 +61,10 @@ CellSchedule::Plan CellSchedule::MakePlan(bool interrupted) const {
   Plan plan;
   plan.interrupted = interrupted ? 1 : 0;
   plan.start = start_;
+  if (const auto best = FindBest()) {
+    plan.chosen = static_cast<std::int32_t>(*best);
+    plan.chosen_us = Median(competitors_[*best].warm_times_us);
+  }
   bool any = false;
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
     plan.active[i] = competitors_[i].active && IsRow(competitors_[i]) ? 1 : 0;
@@ -78,6 +82,7 @@ std::vector<int> CellSchedule::Follow(const Plan& plan) {
   for (std::size_t i = 0; i < competitors_.size(); ++i) {
     competitors_[i].active = plan.active[i] != 0;
   }
+  if (plan.chosen >= 0) Choose(static_cast<std::size_t>(plan.chosen));
   last_batch_rounds_ = plan.rounds;
   std::vector<int> order;
   for (int round = 0; round < plan.rounds; ++round) {
@@ -182,10 +187,7 @@ void CellSchedule::Take(std::span<const int> order, std::span<const Sample> samp
   last_batch_seconds_ = 0;
   for (const double wall : wall_seconds) last_batch_seconds_ += wall;
   Absorb(order, samples, wall_seconds);
-  if (choosing_) {
-    ChooseOne();
-    return;
-  }
+  if (choosing_) return;
   for (Competitor& c : competitors_) {
     if (!c.active || !IsRow(c)) continue;
     if (c.warming) {
@@ -197,28 +199,35 @@ void CellSchedule::Take(std::span<const int> order, std::span<const Sample> samp
   SettleStart();
 }
 
-// Ends the trial, whose samples only choose, when each row had its share.
-void CellSchedule::ChooseOne() {
-  Competitor* best = nullptr;
-  for (Competitor& c : competitors_) {
+// The fastest row of a trial in which each had its share.
+std::optional<std::size_t> CellSchedule::FindBest() const {
+  if (!choosing_) return std::nullopt;
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < competitors_.size(); ++i) {
+    const Competitor& c = competitors_[i];
     if (!c.active) continue;
     const std::size_t samples = c.warm_times_us.size();
     const bool enough = samples >= kTrialSamples ||
                         (samples >= kLeastTrialSamples && c.wall_seconds >= kTrialSeconds);
-    if (!enough) return;
-    if (best == nullptr || Median(c.warm_times_us) < Median(best->warm_times_us)) best = &c;
+    if (!enough) return std::nullopt;
+    if (!best || Median(c.warm_times_us) < Median(competitors_[*best].warm_times_us)) best = i;
   }
+  return best;
+}
+
+// Ends the trial, whose samples only choose.
+void CellSchedule::Choose(std::size_t best) {
   choosing_ = false;
-  for (Competitor& c : competitors_) {
-    if (!c.active || &c == best) continue;
+  for (std::size_t i = 0; i < competitors_.size(); ++i) {
+    Competitor& c = competitors_[i];
+    if (!c.active || i == best) continue;
     c.active = false;
     c.row.status = Status::kSkipped;
     c.row.reason = "slower in the trial";
   }
-  if (best == nullptr) return;
-  best->warm_times_us.clear();
-  best->wall_seconds = 0;
-  best->warming = warmups_ != 0U;
+  competitors_[best].warm_times_us.clear();
+  competitors_[best].wall_seconds = 0;
+  competitors_[best].warming = warmups_ != 0U;
 }
 
 // All rows of a cell start alike, as the shortest one needs it, from the first that is timed on.

@@ -13,16 +13,18 @@
 namespace hockney {
 
 // What of a cell is timed next, and when each row has enough: a trial where one of ours is chosen,
-// warm-up, then samples until the interval is narrow or the budget is used up. Rank 0 decides from
-// the samples; the order follows from the plan on every rank alike.
+// warm-up, then samples until the interval is narrow or the budget is used up. Rank 0 (of each
+// group) decides from the samples; the order follows from the plan on every rank alike.
 class CellSchedule {
  public:
-  // What rank 0 decides between two batches; plain data, broadcast to all.
+  // What rank 0 decides between two batches; plain data, for all ranks.
   struct Plan {
     static constexpr std::size_t kMostCompetitors = 512;
     std::int32_t rounds = 0;  // 0: the cell ends
     std::int32_t interrupted = 0;
+    std::int32_t chosen = -1;  // the one row that is timed from now on, if this is decided now
     Start start = Start::kBarrier;
+    double chosen_us = 0;  // its time in the trial
     std::uint8_t active[kMostCompetitors] = {};
   };
 
@@ -51,7 +53,8 @@ class CellSchedule {
   int ChooseRounds() const;
   void Absorb(std::span<const int> order, std::span<const Sample> samples,
               std::span<const double> wall_seconds);
-  void ChooseOne();
+  std::optional<std::size_t> FindBest() const;
+  void Choose(std::size_t best);
   void SettleStart();
   bool IsWarm(const Competitor& competitor) const;
   bool NeedsMore(Competitor& competitor) const;

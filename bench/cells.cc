@@ -70,15 +70,16 @@ void PairPlacements(std::vector<Cell>& cells) {
 void CheckRoots(const SweepOptions& options, int ranks) {
   for (const int root : options.roots) {
     if (root < ranks) continue;
-    throw Agreed<UsageError>(
-        fmt::format("--root (-r): \"{}\": expected a rank of 0..{} or -1", root, ranks - 1));
+    throw Agreed<UsageError>(fmt::format("--root (-r): \"{}\": expected a rank of 0..{}{} or -1",
+                                         root, ranks - 1,
+                                         options.split.empty() ? "" : " in every group"));
   }
 }
 
 }  // namespace
 
-std::vector<Cell> MakeCells(const SweepOptions& options, int ranks) {
-  CheckRoots(options, ranks);
+std::vector<Cell> MakeCells(const SweepOptions& options, int ranks, int roots) {
+  CheckRoots(options, roots);
   std::vector<Cell> cells;
   for (const Collective collective : options.collectives) {
     Cell cell;
@@ -92,7 +93,7 @@ std::vector<Cell> MakeCells(const SweepOptions& options, int ranks) {
     for (const Placement placement : options.placements) {
       for (const DataType type : options.types) {
         for (const ReduceOp op : Reduces(collective) ? options.ops : none) {
-          for (const int root : RootsFor(options, collective, ranks)) {
+          for (const int root : RootsFor(options, collective, roots)) {
             cell.in_place = placement == Placement::kInPlace;
             cell.type = type;
             cell.op = op;

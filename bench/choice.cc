@@ -22,8 +22,9 @@ std::string ChoiceOf(const SweepRow& row) {
 
 bool IsCompared(const SweepRow& row, const RowFilter& filter) {
   return row.status == Status::kOk && row.time_us_median && row.mode == filter.mode &&
-         row.nodes.value_or(1) == filter.nodes && row.buffers == "refreshed" &&
-         row.dtype == DataType::kFloat32 && row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
+         row.nodes.value_or(1) == filter.nodes && row.groups == filter.groups &&
+         row.buffers == "refreshed" && row.dtype == DataType::kFloat32 &&
+         row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
 }
 
 bool IsToChoose(std::int64_t launch) { return launch % 2 == 0; }
@@ -47,6 +48,11 @@ Figure MedianQuotient(const std::vector<std::pair<double, double>>& pairs) {
 }
 
 }  // namespace
+
+std::string VariantOf(const SweepRow& row) {
+  return fmt::format("{} {} slices {}", row.implementation, ChoiceOf(row),
+                     FindParameter(row, "slices"));
+}
 
 std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows, const RowFilter& filter) {
   std::map<CellKey, CellRows> cells;

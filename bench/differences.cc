@@ -20,6 +20,7 @@ std::string DescribeRow(const SweepRow& row) {
   if (row.root) text += fmt::format(" root {}", *row.root);
   text += fmt::format(" {} {} {} ranks {}", row.mode, row.buffers, row.ranks, row.transport);
   if (row.in_place.value_or(false)) text += " in place";
+  if (!row.groups.empty()) text += " group " + row.groups;
   return text;
 }
 

@@ -13,8 +13,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // What may not differ between the launches of one folder.
-constexpr const char* kSame[] = {"/versions/build_id", "/versions/mpi", "/rank_count", "/rank_kind",
-                                 "/hosts/0/cpu_model"};
+constexpr const char* kSame[] = {"/versions/build_id", "/versions/mpi",      "/rank_count",
+                                 "/rank_kind",         "/hosts/0/cpu_model", "/groups"};
 
 }  // namespace
 

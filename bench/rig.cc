@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
+#include <set>
 
 #include "bench/probes.h"
 #include "bench/signals.h"
 #include "collectives/levels.h"
+#include "topology/gather_json.h"
 #include "topology/network.h"
 #include "topology/peer_links.h"
 
@@ -22,6 +25,32 @@ constexpr int kLanesPerDataLane = 4;
 // memory.
 constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
 
+// Hosts that the ranks of `session` are on. Collective.
+int CountHosts(Session& session, Session& local) {
+  const std::vector<int> firsts = FirstRanksOfHosts(session, local);
+  return static_cast<int>(std::set<int>(firsts.begin(), firsts.end()).size());
+}
+
+// The most ranks that a host has, the same on all. Collective.
+std::size_t MostRanksOnAHost(Session& session, Session& local) {
+  std::map<int, std::size_t> ranks;
+  for (const int first : FirstRanksOfHosts(session, local)) ++ranks[first];
+  std::size_t most = 0;
+  for (const auto& [first, count] : ranks) most = std::max(most, count);
+  return most;
+}
+
+// The largest cache of any rank, for all: buffers must be laid out alike. Collective.
+LastLevelCache AgreeOnCache(Session& session, const LastLevelCache& mine) {
+  LastLevelCache largest = mine;
+  const nlohmann::ordered_json json = {{"bytes", mine.bytes}, {"source", mine.source}};
+  for (const auto& theirs : GatherJson(session, json)) {
+    const auto bytes = theirs["bytes"].get<std::uint64_t>();
+    if (bytes > largest.bytes) largest = {.bytes = bytes, .source = theirs["source"]};
+  }
+  return largest;
+}
+
 }  // namespace
 
 Rig::Rig(Session& session, const SweepOptions& options, const Launch& launch)
@@ -30,7 +59,10 @@ Rig::Rig(Session& session, const SweepOptions& options, const Launch& launch)
       launch_(launch),
       local_(session.SplitSharedMemory()),
       place_(PlaceRank(session, local_)),
-      llc_(FindLastLevelCache(*place_.machine, options.llc_bytes)) {}
+      llc_(AgreeOnCache(session, FindLastLevelCache(*place_.machine, options.llc_bytes))),
+      groups_(session, options.split),
+      group_local_(groups_.session().SplitSharedMemory()),
+      group_hosts_(CountHosts(groups_.session(), group_local_)) {}
 
 std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   std::size_t bytes = 0;
@@ -40,13 +72,14 @@ std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   return bytes;
 }
 
-HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
+HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) {
   HostDomain::Options options;
   const int data_lanes = options_.lanes.empty()
-                             ? MostUsualLanes(place_.hosts)
+                             ? MostUsualLanes(group_hosts_)
                              : *std::max_element(options_.lanes.begin(), options_.lanes.end());
-  options.lanes = (place_.hosts == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
-  const std::size_t connections = static_cast<std::size_t>(options.lanes) * local_.ranks() *
+  options.lanes = (group_hosts_ == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
+  const std::size_t connections = static_cast<std::size_t>(options.lanes) *
+                                  MostRanksOnAHost(groups_.session(), group_local_) *
                                   static_cast<std::size_t>(options.limits.slots);
   options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
                                                       4096, options.limits.slot_bytes);
@@ -54,10 +87,13 @@ HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
   return options;
 }
 
-// Where the ranks are, for programs that work by hosts; nothing on one host.
+// Where the group's ranks are, for programs that work by hosts; nothing on one host.
 void Rig::FindPlacement() {
   if (place_.hosts == 1) return;
-  const Topology topology = CollectTopology(session_, local_, options_.topology);
+  SwitchTree tree = ReadSwitchTree(session_, options_.topology);
+  if (group_hosts_ == 1) return;
+  const Topology topology = CollectTopology(groups_.session(), group_local_,
+                                            ReportOfThisRank(group_local_), std::move(tree));
   placement_.emplace();
   for (int rank = 0; rank < topology.ranks(); ++rank) {
     placement_->node_of_rank.push_back(topology.node_of_rank(rank));
@@ -80,9 +116,9 @@ std::unique_ptr<Prepared> Rig::PrepareBarrier() {
   call.counts = EvenCounts(shape, 0);
   const Algorithm& row =
       *FindAlgorithm(Collective::kBarrier, place_.hosts == 1 ? "direct" : "recursive_doubling");
-  const FlowLimits& limits = domain_->options().limits;
-  return executor_->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
-                            StorePolicy::kCached);
+  const FlowLimits& limits = common().domain->options().limits;
+  return common().executor->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
+                                    StorePolicy::kCached);
 }
 
 void Rig::CollectFactsOfRun() {
@@ -101,20 +137,21 @@ void Rig::CollectFactsOfRun() {
   }
   facts_["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
   context_.shaping = ReadShaping(session_, &facts_["shaping"]);
+  facts_["groups"] = groups_.Facts();
   facts_["oversubscribed"] = place_.oversubscribed;
-  facts_["page_kib"] = domain_->page_kib();
+  facts_["page_kib"] = ours_.domain->page_kib();
   facts_["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
   facts_["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
 }
 
 void Rig::NoteTransports() {
-  if (wire_ == nullptr) return;
+  if (place_.hosts == 1) return;
   nlohmann::ordered_json mine = nlohmann::ordered_json::array();
-  for (const int peer : wire_->connected()) {
+  for (const int peer : ours_.wire == nullptr ? std::vector<int>() : ours_.wire->connected()) {
     mine.push_back({{"from", session_.rank()},
-                    {"to", peer},
-                    {"transport", wire_->Transport(peer)},
-                    {"device", wire_->Device(peer)}});
+                    {"to", groups_.members()[peer]},
+                    {"transport", ours_.wire->Transport(peer)},
+                    {"device", ours_.wire->Device(peer)}});
   }
   facts_["transports"] = nlohmann::ordered_json::array();
   for (const auto& theirs : GatherJson(session_, mine)) {
@@ -122,21 +159,33 @@ void Rig::NoteTransports() {
   }
 }
 
-void Rig::MakeDomain(const HostDomain::Options& options) {
-  if (place_.hosts == 1) {
-    domain_ = std::make_unique<HostDomain>(session_, options);
-    return;
+Rig::Ground Rig::MakeGround(Session& session, Session& local,
+                            const HostDomain::Options& options) const {
+  Ground ground;
+  if (CountHosts(session, local) == 1) {
+    ground.domain = std::make_unique<HostDomain>(session, options);
+  } else {
+    auto hosts = GatherHostNames(session);
+    // While ranks wait for all others, what their groups still have to send must move as well.
+    ground.wire = all_.wire != nullptr
+                      ? std::make_unique<UcxWire>(session, std::move(hosts), *all_.wire)
+                      : std::make_unique<UcxWire>(session, std::move(hosts), launch_.interfaces());
+    ground.domain = std::make_unique<HostDomain>(session, local, *ground.wire, options);
   }
-  wire_ = std::make_unique<UcxWire>(session_, GatherHostNames(session_), launch_.interfaces());
-  domain_ = std::make_unique<HostDomain>(session_, local_, *wire_, options);
+  ground.executor = std::make_unique<HostExecutor>(
+      session, *ground.domain,
+      HostExecutor::Options{.oversubscribed = place_.oversubscribed,
+                            .timeout_seconds = options_.timeout_seconds});
+  return ground;
 }
 
 void Rig::MakeTimer() {
   barrier_ = PrepareBarrier();
   if (place_.hosts == 1) {
-    tick_ = std::make_unique<TickStart>(*domain_, options_.timeout_seconds);
+    HostDomain& domain = *common().domain;
+    tick_ = std::make_unique<TickStart>(domain, options_.timeout_seconds);
     if (!place_.oversubscribed && session_.ranks() > 1) {
-      line_probe_ = std::make_unique<LineProbe>(*domain_, options_.timeout_seconds);
+      line_probe_ = std::make_unique<LineProbe>(domain, options_.timeout_seconds);
     }
   }
   launch_.watchdog().SetActivity("the comparison of clocks");
@@ -152,29 +201,28 @@ void Rig::MakeTimer() {
                                               .tick = tick_.get(),
                                               .watchdog = &launch_.watchdog(),
                                               .clock = clock_->kind(),
-                                              .global = clock_->global()},
+                                              .global = clock_->global(),
+                                              .members = groups_.members()},
                                    [] { return InterruptGuard::Signal() != 0; });
 }
 
 void Rig::SetUp(std::span<const Cell> cells) {
   FindPlacement();
-  MakeDomain(DomainOptions(cells));
-  executor_ = std::make_unique<HostExecutor>(
-      session_, *domain_,
-      HostExecutor::Options{.oversubscribed = place_.oversubscribed,
-                            .timeout_seconds = options_.timeout_seconds});
+  if (groups_.is_split()) all_ = MakeGround(session_, local_, {.lanes = 1});
+  ours_ = MakeGround(groups_.session(), group_local_, DomainOptions(cells));
   const auto& wanted = options_.implementations;
   if (session_.mpi_communicator() != nullptr &&
       std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
-    mpi_ = std::make_unique<MpiBaseline>(session_);
+    mpi_ = std::make_unique<MpiBaseline>(groups_.session());
   }
   MakeTimer();
   if (options_.buffers == BufferState::kCold) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
   }
-  context_ = {.session = &session_,
-              .domain = domain_.get(),
-              .executor = executor_.get(),
+  context_ = {.groups = &groups_,
+              .session = &groups_.session(),
+              .domain = ours_.domain.get(),
+              .executor = ours_.executor.get(),
               .mpi = mpi_.get(),
               .timer = timer_.get(),
               .clock = clock_->kind(),
@@ -185,7 +233,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
               .options = &options_,
               .placement = placement_ ? &*placement_ : nullptr,
               .llc = llc_,
-              .hosts = place_.hosts,
+              .hosts = group_hosts_,
               .oversubscribed = place_.oversubscribed,
               .watchdog = &launch_.watchdog()};
   CollectFactsOfRun();

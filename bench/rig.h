@@ -8,6 +8,7 @@
 #include "bench/cell.h"
 #include "bench/clock/run_clock.h"
 #include "bench/facts.h"
+#include "bench/groups/rank_groups.h"
 #include "bench/launch.h"
 #include "bench/tick.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
@@ -26,6 +27,7 @@ class Rig {
   // Bytes of a rank's arena that the cells need.
   std::size_t ArenaBytes(std::span<const Cell> cells) const;
 
+  RankGroups& groups() { return groups_; }
   // After SetUp.
   const SweepContext& context() const { return context_; }
   // Facts of the run for run.json (CollectFacts), and those that the rig adds.
@@ -34,24 +36,34 @@ class Rig {
   void NoteTransports();
 
  private:
-  HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
-  void MakeDomain(const HostDomain::Options& options);
+  // What lets ranks run programs.
+  struct Ground {
+    std::unique_ptr<UcxWire> wire = {};  // null: there is only one host
+    std::unique_ptr<HostDomain> domain = {};
+    std::unique_ptr<HostExecutor> executor = {};
+  };
+  Ground MakeGround(Session& session, Session& local, const HostDomain::Options& options) const;
+  HostDomain::Options DomainOptions(std::span<const Cell> cells);  // collective
+  // Where all ranks meet.
+  const Ground& common() const { return groups_.is_split() ? all_ : ours_; }
   void MakeTimer();
   void FindPlacement();
   std::unique_ptr<Prepared> PrepareBarrier();
   void CollectFactsOfRun();
 
-  Session& session_;
+  Session& session_;  // all ranks
   const SweepOptions& options_;
   const Launch& launch_;
   Session local_;  // the ranks of this host
   RankPlace place_;
   LastLevelCache llc_;
-  std::optional<RankPlacement> placement_;  // empty: there is only one host
+  RankGroups groups_;
+  Session group_local_;  // the ranks of this group on this host
+  int group_hosts_ = 1;
+  std::optional<RankPlacement> placement_;  // within the group; empty: it is on one host
   nlohmann::ordered_json facts_;
-  std::unique_ptr<UcxWire> wire_;  // null: there is only one host
-  std::unique_ptr<HostDomain> domain_;
-  std::unique_ptr<HostExecutor> executor_;
+  Ground all_;   // nothing without --split
+  Ground ours_;  // the group's
   std::unique_ptr<Prepared> barrier_;
   std::unique_ptr<TickStart> tick_;  // null: the ranks are on several hosts
   std::unique_ptr<LineProbe> line_probe_;

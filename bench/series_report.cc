@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "bench/choice.h"
+#include "bench/groups/rank_groups.h"
 #include "bench/sizes.h"
 #include "bench/text_table.h"
 
@@ -21,22 +24,35 @@ std::string FormatFactor(const Figure& figure) {
                      figure.interval.high);
 }
 
+// Adds the line of a cell and returns its launches; 0 and no line if it has none to report.
+std::size_t AddLine(const CellRows& cell, const CellKey& key, const std::string& groups,
+                    std::vector<std::vector<std::string>>& table) {
+  const auto& [collective, ranks, oversubscribed, in_place, size] = key;
+  const std::string best = ChooseBest(cell);
+  const Figure time = best.empty() ? Figure() : MedianTime(cell, best);
+  if (time.launches == 0) return 0;
+  const Figure speed = cell.by_choice.contains("mpi") ? SpeedOver(cell, best) : Figure();
+  std::string what(Name(collective));
+  if (!groups.empty()) what += fmt::format(" group {}", GroupNumber(groups));
+  table.push_back({what, FormatSize(size), in_place ? "in" : "out", best,
+                   fmt::format("{:.2f}", time.value), FormatFactor(speed),
+                   std::to_string(time.launches)});
+  return time.launches;
+}
+
 }  // namespace
 
 std::string SeriesReport(std::span<const SweepRow> rows) {
   std::vector<std::vector<std::string>> table = {
       {"collective", "size", "place", "choice", "time_us", "vs mpi (interval)", "launches"}};
   std::size_t fewest = 0;
-  for (const auto& [key, cell] : GroupCells(rows)) {
-    const auto& [collective, ranks, oversubscribed, in_place, size] = key;
-    const std::string best = ChooseBest(cell);
-    const Figure time = best.empty() ? Figure() : MedianTime(cell, best);
-    if (time.launches == 0) continue;
-    fewest = fewest == 0 ? time.launches : std::min(fewest, time.launches);
-    const Figure speed = cell.by_choice.contains("mpi") ? SpeedOver(cell, best) : Figure();
-    table.push_back({std::string(Name(collective)), FormatSize(size), in_place ? "in" : "out", best,
-                     fmt::format("{:.2f}", time.value), FormatFactor(speed),
-                     std::to_string(time.launches)});
+  std::set<std::pair<std::int64_t, std::string>> parts;  // groups at once, by their nodes
+  for (const SweepRow& row : rows) parts.emplace(row.nodes.value_or(1), row.groups);
+  for (const auto& [nodes, groups] : parts) {
+    for (const auto& [key, cell] : GroupCells(rows, {.nodes = nodes, .groups = groups})) {
+      const std::size_t launches = AddLine(cell, key, groups, table);
+      if (launches > 0) fewest = fewest == 0 ? launches : std::min(fewest, launches);
+    }
   }
   if (table.size() == 1) {
     return "\nno claim over launches: expected two or more, isolated, with refreshed buffers\n";

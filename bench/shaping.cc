@@ -69,7 +69,8 @@ std::optional<double> NetworkBoundBusbw(Collective collective, int ranks, int ho
   double share = *host_factor;
   const bool all_pairs =
       collective == Collective::kAllToAll || collective == Collective::kAllToAllV;
-  if (all_pairs) share *= ranks / hosts;  // the size column counts one rank's blocks
+  if (all_pairs)
+    share *= static_cast<double>(ranks) / hosts;  // the size column counts one rank's blocks
   return goodput_Bps / 1e9 * *factor / share;
 }
 

@@ -29,7 +29,7 @@ class Sweep {
         launch_(launch),
         reporter_(reporter),
         rig_(session, options, launch),
-        cells_(MakeCells(options, session.ranks())) {}
+        cells_(MakeCells(options, rig_.groups().largest(), rig_.groups().smallest())) {}
   Sweep(const Sweep&) = delete;
   Sweep& operator=(const Sweep&) = delete;
   ~Sweep() { launch_.watchdog().EndActivity("the end"); }  // its labels end with it
@@ -38,7 +38,7 @@ class Sweep {
  private:
   int Measure();
   bool RunCells();
-  bool RunCell(const Cell& cell);
+  bool RunCell(Cell cell, std::size_t number);
   void OpenFolder();
   void WriteRun(const std::string& outcome, std::optional<ExitCode> code);
   void Emit(const Cell& cell, const Competitor& competitor);
@@ -108,7 +108,8 @@ void Sweep::Emit(const Cell& cell, const Competitor& competitor) {
   reporter_.Add(cell, competitor);
 }
 
-bool Sweep::RunCell(const Cell& cell) {
+bool Sweep::RunCell(Cell cell, std::size_t number) {
+  cell.ranks = rig_.groups().session().ranks();  // of the largest group before
   const bool has_form =
       Layout(EvenCounts(cell.shape(), cell.count), cell.type, Cut{}).FindInPlace(0).supported;
   bool go_on = true;
@@ -121,7 +122,7 @@ bool Sweep::RunCell(const Cell& cell) {
     cell_label_ = fmt::format("{} of {} bytes, before it is timed", Name(cell.collective),
                               SizeBytes(cell.collective, cell.count, cell.type, cell.ranks));
     launch_.watchdog().SetActivity(cell_label_.c_str());
-    CellRunner runner(rig_.context(), cell, [&](const Competitor& c) { Emit(cell, c); });
+    CellRunner runner(rig_.context(), cell, number, [&](const Competitor& c) { Emit(cell, c); });
     go_on = runner.Run();
   }
   if (is_writer()) {
@@ -141,7 +142,7 @@ bool Sweep::RunCells() {
   for (int cycle = 0; go_on && (options_.cycles == 0 || cycle < options_.cycles); ++cycle) {
     for (std::size_t i = 0; i < cells_.size() && go_on; ++i) {
       progress.Show(done++, cells_[i]);
-      go_on = RunCell(cells_[i]);
+      go_on = RunCell(cells_[i], i);
     }
   }
   progress.Clear();

@@ -10,6 +10,7 @@
 
 #include "bench/commands.h"
 #include "bench/earlier_launches.h"
+#include "bench/groups/split_rule.h"
 #include "bench/launch.h"
 #include "bench/launches.h"
 #include "bench/nccl_tests/reporter.h"
@@ -201,6 +202,8 @@ SweepOptions Read(const CLI::App& app, const SweepTexts& texts) {
   options.types = ParseDataTypes("--datatype (-d)", texts.types);
   options.ops = ParseReduceOps("--op (-o)", texts.ops);
   options.roots = {ParseRoot(texts.root)};
+  if (app.count("--split") > 0) CheckSplit("--split", texts.split);
+  options.split = texts.split;
   constexpr std::string_view kPlaces[] = {"out", "in", "both"};
   const bool as_nccl_tests = texts.format != "text";
   const std::string usual_place = as_nccl_tests ? "both" : "out";

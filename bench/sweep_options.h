@@ -28,7 +28,8 @@ struct SweepOptions {
   int cycles = 1;                      // times that all sizes are measured; 0: until interrupted
   std::vector<DataType> types = {DataType::kFloat32};
   std::vector<ReduceOp> ops = {ReduceOp::kSum};
-  std::vector<int> roots = {0};  // -1: every rank in turn
+  std::vector<int> roots = {0};  // ranks of a group; -1: every rank in turn
+  std::string split;             // groups that work at once (CheckSplit); empty: all ranks are one
   std::vector<Placement> placements = {Placement::kApart};
   std::vector<std::string> algorithms;  // empty: all
   std::vector<std::string> implementations = {"hockney", "mpi"};

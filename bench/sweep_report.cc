@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "bench/groups/rank_groups.h"
 #include "bench/sizes.h"
 #include "tuner/bandwidth.h"
 
@@ -21,7 +22,7 @@ bool IsMeasured(const SweepRow& row) {
 // What rows must share to be compared.
 auto CellOf(const SweepRow& row) {
   return std::make_tuple(row.collective, row.dtype, row.op, row.root, row.in_place, row.ranks,
-                         row.page_kib, row.size_bytes, row.count);
+                         row.page_kib, row.size_bytes, row.count, row.groups);
 }
 
 std::optional<double> MpiTime(std::span<const SweepRow> rows, const SweepRow& like) {
@@ -71,6 +72,7 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head) {
     std::optional<double> percent;
     if (row.bound_fraction) percent = 100 * *row.bound_fraction;
     std::string status = std::string(Name(row.status));
+    if (!row.groups.empty()) status = fmt::format("group {}: {}", GroupNumber(row.groups), status);
     if (row.converged == false) status += " (not converged)";
     if (!row.reason.empty()) status += ": " + row.reason;
     std::string interval = "-";

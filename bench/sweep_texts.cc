@@ -23,6 +23,10 @@ void AddWhat(CLI::App& app, SweepTexts& texts) {
       ->capture_default_str();
   app.add_option("-r,--root", texts.root, "Root rank; all or -1: every rank in turn")
       ->capture_default_str();
+  app.add_option(
+      "--split", texts.split,
+      "Groups of ranks that all work at once, each for itself: DIV:n and MOD:n (rank / n "
+      "and rank modulo n), AND:n and OR:n, or a file with a line of ranks a group");
   app.add_option("--place", texts.place,
                  "Buffers apart (out; default), at NCCL's in-place offsets (in), both");
   app.add_option("--algorithm", texts.algorithms,

@@ -23,6 +23,7 @@ struct SweepTexts {
   std::string types = "float32";
   std::string ops = "sum";
   std::string root = "0";
+  std::string split;
   std::string place;  // empty: as the format needs
   std::string format = "text";
   std::string algorithms = "all";

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "bench/groups/group_report.h"
 #include "bench/sweep_report.h"
 #include "topology/topology.h"
 
@@ -15,6 +16,10 @@ void TextReporter::Start(const nlohmann::ordered_json& facts) {
   const auto ranks_per_host = facts["ranks_per_host"].get<std::vector<int>>();
   fmt::print("ranks {}, hosts {}, ranks per host {}\n", facts["rank_count"].get<int>(),
              ranks_per_host.size(), FormatRanksPerNode(ranks_per_host));
+  if (facts["groups"].is_object()) {
+    facts["groups"]["ranks"].get_to(groups_);
+    fmt::print("{}", DescribeGroups(facts["groups"]["split"].get<std::string>(), groups_));
+  }
   std::fflush(stdout);
 }
 
@@ -29,7 +34,11 @@ void TextReporter::EndCell(const Cell& /*cell*/) {
 }
 
 ExitCode TextReporter::Finish(std::span<const SweepRow> rows, bool /*finished*/) {
-  PrintFastest(rows);
+  if (groups_.empty()) {
+    PrintFastest(rows);
+  } else {
+    fmt::print("{}", FastestOfGroups(rows, groups_));
+  }
   PrintLegend(rows, options_);
   return ExitCode::kOk;
 }

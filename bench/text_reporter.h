@@ -3,6 +3,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <vector>
 
+#include "bench/groups/split_rule.h"
 #include "bench/reporter.h"
 #include "bench/sweep_options.h"
 
@@ -19,6 +20,7 @@ class TextReporter : public Reporter {
 
  private:
   const SweepOptions& options_;
+  GroupMembers groups_;  // empty: all ranks are one
   std::vector<SweepRow> cell_rows_;
   bool with_head_ = true;
 };

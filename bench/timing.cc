@@ -34,13 +34,17 @@ std::vector<double> LongestCalls(std::span<const Readings> by_rank, std::size_t 
 Timer::Timer(Session& session, const TimerParts& parts, std::function<bool()> stop)
     : session_(session), parts_(parts), stop_(std::move(stop)) {
   if (parts.global != nullptr) round_start_.emplace(session, *parts.global);
+  if (!parts_.members.empty()) return;
+  parts_.members.resize(session.ranks());
+  std::iota(parts_.members.begin(), parts_.members.end(), 0);
 }
 
 std::int64_t Timer::Now() const {
   return parts_.global == nullptr ? NowNs() : parts_.global->LocalNowNs();
 }
 
-void Timer::RunOne(const Timed& thing, Start start, Stamps& stamps) {
+// Returns whether it came late.
+bool Timer::RunOne(const Timed& thing, Start start, Stamps& stamps) {
   parts_.watchdog->SetActivity(thing.label);
   if (thing.before) thing.before();
   parts_.barrier->Run();
@@ -48,7 +52,6 @@ void Timer::RunOne(const Timed& thing, Start start, Stamps& stamps) {
   if (start == Start::kRoundTime) in_time = round_start_->Wait();
   if (thing.blocking != nullptr) parts_.watchdog->Arm(thing.blocking);
   if (start == Start::kTick) parts_.tick->Wait();
-  stamps.push_back(in_time ? 0 : 1);
   stamps.push_back(Now());
   for (Prepared* call : thing.calls) {
     call->Run();
@@ -56,6 +59,7 @@ void Timer::RunOne(const Timed& thing, Start start, Stamps& stamps) {
   }
   if (!thing.times_calls) stamps.push_back(Now());
   if (thing.blocking != nullptr) parts_.watchdog->Disarm();
+  return !in_time;
 }
 
 // Returns every rank's stamps, in rank order.
@@ -63,7 +67,7 @@ std::vector<Timer::Stamps> Timer::GatherStamps(Stamps& mine) {
   mine.push_back(stop_() ? 1 : 0);
   std::vector<Stamps> all;
   for (const auto& bytes : session_.AllGather(std::as_bytes(std::span(mine)))) {
-    all.emplace_back(mine.size());
+    all.emplace_back(bytes.size() / sizeof(Stamps::value_type));
     std::memcpy(all.back().data(), bytes.data(), bytes.size());
     interrupted_ = interrupted_ || all.back().back() != 0;
   }
@@ -71,18 +75,18 @@ std::vector<Timer::Stamps> Timer::GatherStamps(Stamps& mine) {
 }
 
 void Timer::SetCommonTimes(std::span<const Readings> by_rank, Sample& sample) const {
-  const auto common = [&](std::size_t rank, std::int64_t local_ns) {
+  const auto common = [&](std::size_t member, std::int64_t local_ns) {
     if (parts_.global == nullptr) return local_ns;
-    return parts_.global->ToGlobal(static_cast<int>(rank), local_ns);
+    return parts_.global->ToGlobal(parts_.members[member], local_ns);
   };
   std::int64_t first_entry = common(0, by_rank[0].front());
   std::int64_t last_entry = first_entry;
   std::int64_t last_exit = common(0, by_rank[0].back());
-  for (std::size_t rank = 1; rank < by_rank.size(); ++rank) {
-    const std::int64_t entry = common(rank, by_rank[rank].front());
+  for (std::size_t member = 1; member < by_rank.size(); ++member) {
+    const std::int64_t entry = common(member, by_rank[member].front());
     first_entry = std::min(first_entry, entry);
     last_entry = std::max(last_entry, entry);
-    last_exit = std::max(last_exit, common(rank, by_rank[rank].back()));
+    last_exit = std::max(last_exit, common(member, by_rank[member].back()));
   }
   sample.time_us = Microseconds(last_exit - first_entry);
   sample.entry_skew_ns = static_cast<double>(last_entry - first_entry);
@@ -96,7 +100,7 @@ Sample Timer::Combine(std::span<const Readings> by_rank, const Timed& thing) con
     sample.rank_us.push_back(Microseconds(of.back() - of.front()) / calls);
   }
   const auto longest = std::max_element(sample.rank_us.begin(), sample.rank_us.end());
-  sample.slowest_rank = static_cast<int>(longest - sample.rank_us.begin());
+  sample.slowest_rank = parts_.members[longest - sample.rank_us.begin()];
   sample.local_us = *longest;
   sample.time_us = sample.local_us;
   if (parts_.clock != ClockKind::kLocal) {
@@ -108,36 +112,35 @@ Sample Timer::Combine(std::span<const Readings> by_rank, const Timed& thing) con
   return sample;
 }
 
-// Runs these places and returns those that some rank came late to. Samples come on rank 0 only.
+// Runs these places and returns those that some rank came late to. Samples come on the first rank
+// only.
 std::vector<std::size_t> Timer::RunPlaces(const Batch& batch, std::span<const std::size_t> places,
                                           Start start) {
-  Stamps mine;
-  std::size_t count = 1;
-  for (const std::size_t place : places) count += 1 + ReadingCount(batch.At(place));
+  Stamps mine(places.size());
+  std::size_t count = places.size() + 1;
+  for (const std::size_t place : places) count += ReadingCount(batch.At(place));
   mine.reserve(count);
-  for (const std::size_t place : places) {
+  for (std::size_t i = 0; i < places.size(); ++i) {
     const std::int64_t begin = Now();
-    RunOne(batch.At(place), start, mine);
-    (*batch.wall_seconds)[place] += static_cast<double>(Now() - begin) / 1e9;
+    mine[i] = RunOne(batch.At(places[i]), start, mine) ? 1 : 0;
+    (*batch.wall_seconds)[places[i]] += static_cast<double>(Now() - begin) / 1e9;
   }
   const std::vector<Stamps> all = GatherStamps(mine);
   std::vector<std::size_t> late;
-  std::size_t at = 0;
-  for (const std::size_t place : places) {
-    const std::size_t length = ReadingCount(batch.At(place));
-    std::vector<Readings> by_rank;
-    by_rank.reserve(all.size());
-    bool any_late = false;
-    for (const Stamps& stamps : all) {
-      any_late = any_late || stamps[at] != 0;
-      by_rank.push_back(Readings(stamps).subspan(at + 1, length));
+  std::size_t at = places.size();
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    const std::size_t length = ReadingCount(batch.At(places[i]));
+    if (std::any_of(all.begin(), all.end(), [i](const Stamps& theirs) { return theirs[i] != 0; })) {
+      late.push_back(places[i]);
+    } else if (session_.rank() == parts_.members[0]) {
+      std::vector<Readings> by_rank;
+      by_rank.reserve(parts_.members.size());
+      for (const int rank : parts_.members) {
+        by_rank.push_back(Readings(all[rank]).subspan(at, length));
+      }
+      (*batch.samples)[places[i]] = Combine(by_rank, batch.At(places[i]));
     }
-    at += 1 + length;
-    if (any_late) {
-      late.push_back(place);
-    } else if (session_.rank() == 0) {
-      (*batch.samples)[place] = Combine(by_rank, batch.At(place));
-    }
+    at += length;
   }
   if (start == Start::kRoundTime) round_start_->Adapt(late.size(), places.size());
   return late;
@@ -157,7 +160,7 @@ std::vector<Sample> Timer::Run(std::span<const Timed> things, std::span<const in
   for (int pass = 1; !places.empty(); ++pass) {
     places = RunPlaces(batch, places, pass < kMostPasses ? start : Start::kBarrier);
   }
-  if (session_.rank() != 0) return {};
+  if (session_.rank() != parts_.members[0]) return {};
   return samples;
 }
 

@@ -22,8 +22,8 @@ struct Sample {
   double local_us = 0;  // the longest that a rank took from its own entry to its exit
   double clock_error_us = 0;                 // bound of time_us' error where clocks differ
   std::optional<double> entry_skew_ns = {};  // last entry - first entry, on a common clock
-  int slowest_rank = 0;                      // that took local_us
-  std::vector<double> rank_us = {};          // each rank's own exit - entry
+  int slowest_rank = 0;                      // of the session, that took local_us
+  std::vector<double> rank_us = {};          // each rank's (of the group) own exit - entry
   std::vector<double> call_us = {};  // each call's longest own time of any rank, if asked for
 };
 
@@ -46,27 +46,31 @@ struct TimerParts {
   Watchdog* watchdog = nullptr;
   ClockKind clock = ClockKind::kTsc;
   GlobalClock* global = nullptr;  // null unless kHca3; needed for Start::kRoundTime
+  // Ranks of the session whose times make this rank's samples, ascending; all if there are none.
+  std::vector<int> members = {};
 };
 
-// Times things together with the other ranks.
+// Times things together with the other ranks. Groups of ranks (TimerParts::members) may each time
+// things of their own, as many and in the same order: all start together, and each group has its
+// samples.
 class Timer {
  public:
-  // `stop` says whether this rank was told to stop.
+  // `stop` says whether this rank was told to stop. All parts are of the whole `session`.
   Timer(Session& session, const TimerParts& parts, std::function<bool()> stop);
 
   // Runs the timed things in the order given by `order` (indices, the same on all ranks) and
-  // returns on rank 0 the sample of each place, elsewhere nothing. A place that a rank came late to
-  // (Start::kRoundTime) is run again, with more time ahead and at last from a barrier.
-  // `wall_seconds` gets the whole time each place took on this rank, preparation included.
-  // Collective.
+  // returns on the first rank (of each group) the sample of each place, elsewhere nothing. A place
+  // that a rank came late to (Start::kRoundTime) is run again, with more time ahead and at last
+  // from a barrier. `wall_seconds` gets the whole time each place took on this rank, preparation
+  // included. Collective.
   std::vector<Sample> Run(std::span<const Timed> things, std::span<const int> order, Start start,
                           std::vector<double>* wall_seconds);
   // Whether, by the end of the last Run, some rank was told to stop. Known on rank 0.
   bool interrupted() const { return interrupted_; }
 
  private:
-  // What one rank notes at one place: whether it came late, then entry and exit, or entry and the
-  // end of every call.
+  // What one rank notes: for every place whether it came late; then for every place entry and exit,
+  // or entry and the end of every call; whether it was told to stop.
   using Stamps = std::vector<std::int64_t>;
   // What Run was asked for.
   struct Batch {
@@ -79,7 +83,7 @@ class Timer {
   };
 
   std::int64_t Now() const;
-  void RunOne(const Timed& thing, Start start, Stamps& stamps);
+  bool RunOne(const Timed& thing, Start start, Stamps& stamps);
   std::vector<std::size_t> RunPlaces(const Batch& batch, std::span<const std::size_t> places,
                                      Start start);
   std::vector<Stamps> GatherStamps(Stamps& mine);

@@ -154,4 +154,17 @@ SwitchTree ReadClusterFile(const std::string& path) {
   return ParseClusterFile(ReadInputFile(path), path);
 }
 
+std::string FormatClusterFile(const SwitchTree& tree) {
+  nlohmann::ordered_json file = {{"racks", nlohmann::ordered_json::array()}};
+  std::map<std::string, std::vector<std::string>> racks_of_pod;
+  for (const SwitchTree::Rack& rack : tree.racks) {
+    file["racks"].push_back({{"name", rack.name}, {"hosts", rack.hosts}});
+    if (!rack.pod.empty()) racks_of_pod[rack.pod].push_back(rack.name);
+  }
+  for (const auto& [pod, racks] : racks_of_pod) {
+    file["pods"].push_back({{"name", pod}, {"racks", racks}});
+  }
+  return file.dump(2) + "\n";
+}
+
 }  // namespace hockney

@@ -19,4 +19,7 @@ SwitchTree ParseClusterFile(std::string_view text, std::string_view file);
 // The same of the file `path`.
 SwitchTree ReadClusterFile(const std::string& path);
 
+// Returns the tree as the text of a cluster file.
+std::string FormatClusterFile(const SwitchTree& tree);
+
 }  // namespace hockney

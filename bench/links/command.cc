@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +20,7 @@
 #include "bench/topology_options.h"
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/cluster_file.h"
 #include "topology/collect_topology.h"
 #include "tuner/records.h"
 
@@ -116,6 +118,9 @@ int Links::Run() {
     run_["transports"] = rig.facts().value("transports", nlohmann::ordered_json::array());
     run_.update(LinksJson(found));
     fmt::print("{}", LinksText(found, topology));
+    if (!found.measured_racks.racks.empty()) {
+      std::ofstream(folder_->path() / "cluster.json") << FormatClusterFile(found.measured_racks);
+    }
     if (!found.finished) {
       fmt::print(stderr, "hockney links: interrupted; what was finished is kept\n");
     }

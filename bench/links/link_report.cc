@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "bench/links/measured_racks.h"
 #include "bench/sizes.h"
 #include "bench/text_table.h"
 
@@ -84,7 +85,7 @@ std::string LinksText(const LinkFindings& findings, const Topology& topology) {
   for (std::size_t i = 0; i < findings.matrices.size(); ++i) {
     text += MatrixText(findings.matrices[i], i > 0);
   }
-  text += SlowText(findings, topology);
+  text += SlowText(findings, topology) + MeasuredRacksText(findings.measured_racks, topology);
   text +=
       "\nlatency: half a round trip of the smallest message; GB/s: what more bytes take, between "
       "the "

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bench/links/link_pairs.h"
+#include "bench/links/measured_racks.h"
 
 namespace hockney {
 namespace {
@@ -197,6 +198,7 @@ LinkFindings Survey::Run() {
   }
   if (options_.pairs || topology_.ranks() <= kMostMatrixRanks) {
     MeasureMatrix(options_.least_bytes);
+    findings_.measured_racks = RacksByLatency(findings_.matrices[0], topology_);
     MeasureMatrix(std::min(kMatrixBytes, options_.most_bytes));
   }
   if (options_.rails) MeasureCross("rails", RailPairs(topology_));

@@ -72,7 +72,8 @@ struct LinkFindings {
   std::vector<PairMatrix> matrices = {};
   std::vector<SlowPair> slow = {};
   std::vector<CrossFindings> cross = {};
-  bool finished = true;  // false: the user ended it
+  SwitchTree measured_racks = {};  // that latencies show
+  bool finished = true;            // false: the user ended it
 };
 
 // Measures the levels of `topology` that two ranks of this run have between them, near first.

@@ -93,7 +93,8 @@ int RunNcclTests(Launch& launch, Collective collective) {
     return ToInt(ExitCode::kOk);
   }
   const RankOptions ranks = MakeRankOptions(asked);
-  const SweepOptions options = MakeSweepOptions(asked, collective, ranks.timeout_seconds, program);
+  SweepOptions options = MakeSweepOptions(asked, collective, ranks.timeout_seconds, program);
+  options.split = environment.split;
   NcclTestsReporter reporter({.program = program, .collective = collective, .options = asked},
                              environment, launch.arguments(), TableTime::kOfRanks);
   return launch.RunRanks(

@@ -33,7 +33,7 @@ Json RecordedEnvironment(std::span<const std::string> entries) {
 
 Json DeviceJson(const RankDevice& device) {
   return {{"rank", device.rank},
-          {"group", 0},
+          {"group", device.group},
           {"pid", device.pid},
           {"hostname", ShortHost(device)},
           {"device", device.device},

@@ -8,15 +8,19 @@
 #include <numeric>
 #include <utility>
 
+#include "bench/groups/group_report.h"
+#include "bench/groups/rank_groups.h"
 #include "bench/nccl_tests/names.h"
 #include "bench/sizes.h"
 #include "bench/sweep_report.h"
+#include "topology/text_files.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
 namespace {
 
-std::vector<RankDevice> ReadDevices(const nlohmann::ordered_json& facts) {
+std::vector<RankDevice> ReadDevices(const nlohmann::ordered_json& facts,
+                                    const GroupMembers& groups) {
   std::vector<RankDevice> devices;
   std::vector<int> on_host(facts["hosts"].size(), 0);
   for (const auto& rank : facts["ranks"]) {
@@ -29,6 +33,9 @@ std::vector<RankDevice> ReadDevices(const nlohmann::ordered_json& facts) {
     device.device = on_host[host]++;
     if (machine["cpu_model"].is_string()) device.cpu = machine["cpu_model"];
     devices.push_back(std::move(device));
+  }
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const int rank : groups[group]) devices[rank].group = static_cast<int>(group);
   }
   return devices;
 }
@@ -43,7 +50,11 @@ NcclTestsReporter::NcclTestsReporter(NcclTestsRun run, NcclTestsEnvironment envi
       time_(time) {}
 
 void NcclTestsReporter::Start(const nlohmann::ordered_json& facts) {
-  run_.devices = ReadDevices(facts);
+  if (facts["groups"].is_object()) {
+    facts["groups"]["ranks"].get_to(groups_);
+    fmt::print("# {}", DescribeGroups(facts["groups"]["split"].get<std::string>(), groups_));
+  }
+  run_.devices = ReadDevices(facts, groups_);
   if (!run_.options.json_path.empty()) {
     json_.emplace(run_, JsonStart{.arguments = arguments_, .environment = ProcessEnvironment()});
     fmt::print("{}", json_->Note());
@@ -91,7 +102,15 @@ std::optional<IterationTimes> NcclTestsReporter::IterationsOf(const Competitor& 
   return times;
 }
 
+// A row of several groups is one for the table.
 void NcclTestsReporter::Add(const Cell& cell, const Competitor& competitor) {
+  if (groups_.empty()) return AddWhole(cell, competitor);
+  if (GroupNumber(competitor.row.groups) == 0) merged_ = MergedGroups();
+  merged_.Add(competitor);
+  if (merged_.count() == groups_.size()) AddWhole(cell, merged_.all());
+}
+
+void NcclTestsReporter::AddWhole(const Cell& cell, const Competitor& competitor) {
   const SweepRow& row = competitor.row;
   if (row.status == Status::kSkipped || row.status == Status::kFailed) {
     if (row.status == Status::kFailed) errors_.push_back(row.reason);
@@ -106,6 +125,7 @@ void NcclTestsReporter::Add(const Cell& cell, const Competitor& competitor) {
   }
   found.side.wrong = row.errors;
   found.choice = DescribeChoice(row);
+  if (found.timed) found.slowest_group = GroupNumber(row.groups);
   std::optional<Best>& best = best_[cell.in_place ? 1 : 0];
   // Wrong data is shown whatever else was fast.
   const bool wrong = row.errors.value_or(0) > 0;
@@ -134,6 +154,7 @@ void NcclTestsReporter::PrintRow(const Cell& cell) {
   row.finished = std::chrono::system_clock::now();
   for (int place = 0; place < 2; ++place) {
     const auto& chosen = place == 0 ? best : in_place;
+    if (chosen && chosen->timed && !groups_.empty()) ++times_slowest_[chosen->slowest_group];
     auto& stretches = stretches_[place];
     if (!chosen || (!stretches.empty() && stretches.back().choice == chosen->choice)) continue;
     stretches.push_back({row.size_bytes, chosen->choice});
@@ -161,10 +182,19 @@ void NcclTestsReporter::PrintChoices() const {
   }
 }
 
+// In how many cells each group was the slowest.
+void NcclTestsReporter::PrintSlowest() const {
+  for (const auto& [group, times] : times_slowest_) {
+    fmt::print("# slowest group: {} (ranks {}), {} times\n", group, FormatCpuList(groups_[group]),
+               times);
+  }
+}
+
 ExitCode NcclTestsReporter::Finish(std::span<const SweepRow> /*rows*/, bool finished) {
   if (!finished) errors_.emplace_back("interrupted; what stands above is all that was measured");
   if (!any_row_ && !skipped_.empty()) errors_.push_back("nothing was measured: " + skipped_);
   PrintChoices();
+  PrintSlowest();
   const std::string error = errors_.empty() ? "" : errors_[0];
   fmt::print("{}", TableFooter(run_, totals_, environment_.minimum_busbw_GBps, error));
   std::fflush(stdout);

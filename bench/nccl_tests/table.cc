@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "bench/build.h"
@@ -49,7 +50,7 @@ double TableFactor(Collective collective, int ranks) {
 }
 
 std::string OneRankNote(const NcclTestsRun& run) {
-  const int ranks = static_cast<int>(run.devices.size());
+  const int ranks = run.ranks();
   if (ranks != 1 || TableFactor(run.collective, ranks) > 0) return "";
   return "# One rank: nothing crosses a link, so busbw is not defined and 0 stands in its place\n";
 }
@@ -66,8 +67,8 @@ std::string ParameterLine(const NcclTestsOptions& options) {
 
 std::string DeviceLine(const RankDevice& device) {
   return fmt::format("#  Rank {:2} Group {:2} Pid {:6} on {:>10} device {:2} [{}] {}\n",
-                     device.rank, 0, device.pid, ShortHost(device), device.device, kHostBusId,
-                     DeviceName(device));
+                     device.rank, device.group, device.pid, ShortHost(device), device.device,
+                     kHostBusId, DeviceName(device));
 }
 
 std::string SideHead(const NcclTestsOptions& options, bool units) {
@@ -130,12 +131,16 @@ std::string_view ShortHost(const RankDevice& device) {
   return std::string_view(device.host).substr(0, device.host.find('.'));
 }
 
+int NcclTestsRun::ranks() const {
+  return static_cast<int>(std::count_if(devices.begin(), devices.end(),
+                                        [](const RankDevice& d) { return d.group == 0; }));
+}
+
 RowSide MakeSide(const NcclTestsRun& run, std::uint64_t size_bytes, double time_us) {
   RowSide side;
   side.time_us = time_us;
   side.algbw_GBps = static_cast<double>(size_bytes) / (time_us * 1e3);
-  side.busbw_GBps =
-      side.algbw_GBps * TableFactor(run.collective, static_cast<int>(run.devices.size()));
+  side.busbw_GBps = side.algbw_GBps * TableFactor(run.collective, run.ranks());
   return side;
 }
 

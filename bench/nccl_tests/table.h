@@ -20,6 +20,7 @@ namespace hockney {
 // Where a rank runs.
 struct RankDevice {
   int rank = 0;
+  int group = 0;  // of those that work at once
   int pid = 0;
   std::string host = {};  // printed up to the first dot
   int device = 0;         // for nccl-tests the number of the GPU; here of the rank on its host
@@ -42,6 +43,9 @@ struct NcclTestsRun {
   Collective collective = Collective::kAllReduce;
   std::vector<RankDevice> devices = {};  // in the order of ranks
   NcclTestsOptions options = {};
+
+  // Ranks that work together: all, or those of the first group, whose sizes the table shows.
+  int ranks() const;
 };
 
 // One placement of a row. GB = 1e9.

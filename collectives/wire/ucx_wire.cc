@@ -22,7 +22,12 @@
 namespace hockney {
 namespace {
 
-constexpr unsigned kMessageId = 1;
+// What moves the messages of one or more wires.
+struct Engine {
+  UcxContext context;
+  UcxWorker worker;
+  unsigned wires = 0;  // that it has had; each has active messages of its own number
+};
 
 std::uint64_t AgreeNonce(Session& session) {
   std::random_device random;
@@ -35,11 +40,15 @@ std::uint64_t AgreeNonce(Session& session) {
 
 class UcxWire::Impl {
  public:
-  Impl(Session& session, std::vector<std::string> hosts, const std::string& interfaces);
+  // An engine that is new starts with Start.
+  Impl(Session& session, std::vector<std::string> hosts, std::shared_ptr<Engine> engine);
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
   ~Impl();
 
+  void Start(Session& session, const std::string& interfaces);
+  void TakeMessages(bool on);
+  const std::shared_ptr<Engine>& engine() const { return engine_; }
   void Connect(std::span<const int> peers, double timeout_seconds);
   void Send(int peer, WireSend& send, std::span<const std::byte> data);
   void Progress();
@@ -66,6 +75,7 @@ class UcxWire::Impl {
     WireHeader header{};
   };
 
+  // NOLINTNEXTLINE(readability-function-size): UCX's signature
   static ucs_status_t TakeMessage(void* self, const void* header, std::size_t header_bytes,
                                   void* data, std::size_t bytes, const ucp_am_recv_param_t* param);
   static void EndSend(void* request, ucs_status_t status, void* send);
@@ -79,38 +89,51 @@ class UcxWire::Impl {
   int rank_;
   std::vector<std::string> hosts_;
   std::uint64_t nonce_ = 0;
-  UcxContext context_;
-  UcxWorker worker_;
+  std::shared_ptr<Engine> engine_;
+  unsigned message_id_ = 0;
   std::vector<std::vector<std::byte>> addresses_;
   std::vector<Peer> peers_;
 };
 
-UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts, const std::string& interfaces)
-    : rank_(session.rank()), hosts_(std::move(hosts)), peers_(session.ranks()) {
+UcxWire::Impl::Impl(Session& session, std::vector<std::string> hosts,
+                    std::shared_ptr<Engine> engine)
+    : rank_(session.rank()),
+      hosts_(std::move(hosts)),
+      engine_(std::move(engine)),
+      peers_(session.ranks()) {}
+
+void UcxWire::Impl::Start(Session& session, const std::string& interfaces) {
   std::vector<std::byte> address;
   RunOnAllOrThrow(session, [&] {
     try {
-      context_ = MakeUcxContext(interfaces);
-      worker_ = MakeUcxWorker(context_.get());
-      address = AddressOfWorker(worker_.get());
+      if (engine_->worker == nullptr) {
+        engine_->context = MakeUcxContext(interfaces);
+        engine_->worker = MakeUcxWorker(engine_->context.get());
+      }
+      address = AddressOfWorker(engine_->worker.get());
     } catch (const BackendError& error) {
       throw EnvironmentError(fmt::format("UCX finds no way between hosts on {}: {}{}",
                                          hosts_[rank_], error.what(), UsersUcxChoice()));
     }
   });
-  ucp_am_handler_param_t handler{};
-  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  handler.id = kMessageId;
-  handler.cb = TakeMessage;
-  handler.arg = this;
-  HOCKNEY_CHECK(ucp_worker_set_am_recv_handler(worker_.get(), &handler));
+  message_id_ = ++engine_->wires;
+  TakeMessages(true);
   nonce_ = AgreeNonce(session);
   addresses_ = session.AllGather(address);
   for (int r = 0; r < session.ranks(); ++r) {
     peers_[r].wire = this;
     peers_[r].rank = r;
   }
+}
+
+void UcxWire::Impl::TakeMessages(bool on) {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                       UCP_AM_HANDLER_PARAM_FIELD_ARG;
+  handler.id = message_id_;
+  handler.cb = on ? TakeMessage : nullptr;
+  handler.arg = this;
+  HOCKNEY_CHECK(ucp_worker_set_am_recv_handler(engine_->worker.get(), &handler));
 }
 
 // Closes by force: the peers may be gone, and nothing is in flight that anyone waits for.
@@ -124,10 +147,12 @@ UcxWire::Impl::~Impl() {
     if (!UCS_PTR_IS_PTR(request)) continue;
     const Deadline deadline(1);
     while (ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) {
-      ucp_worker_progress(worker_.get());
+      ucp_worker_progress(engine_->worker.get());
     }
     ucp_request_free(request);
   }
+  // Another wire may keep the engine running.
+  if (message_id_ > 0) TakeMessages(false);
 }
 
 void UcxWire::Impl::Fail(int rank, ucs_status_t status) {
@@ -149,7 +174,7 @@ void UcxWire::Impl::Open(Peer& peer) {
   params.address = reinterpret_cast<const ucp_address_t*>(addresses_[peer.rank].data());
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler = {.cb = EndPeer, .arg = &peer};
-  const ucs_status_t status = ucp_ep_create(worker_.get(), &params, &peer.endpoint);
+  const ucs_status_t status = ucp_ep_create(engine_->worker.get(), &params, &peer.endpoint);
   if (status != UCS_OK) {
     throw EnvironmentError(fmt::format("rank {} (host {}) has no way to rank {} (host {}): {}{}",
                                        rank_, hosts_[rank_], peer.rank, hosts_[peer.rank],
@@ -216,7 +241,7 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
   send.in_flight = true;
   send.wire = this;
   send.peer = peer;
-  void* request = ucp_am_send_nbx(peers_[peer].endpoint, kMessageId, &send.header,
+  void* request = ucp_am_send_nbx(peers_[peer].endpoint, message_id_, &send.header,
                                   sizeof send.header, data.data(), data.size(), &param);
   if (request == nullptr) {
     send.in_flight = false;  // done at once, without a call of EndSend
@@ -226,6 +251,7 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
   }
 }
 
+// NOLINTNEXTLINE(readability-function-size): UCX's signature
 ucs_status_t UcxWire::Impl::TakeMessage(void* self, const void* header, std::size_t header_bytes,
                                         void* data, std::size_t bytes,
                                         const ucp_am_recv_param_t* param) {
@@ -267,7 +293,8 @@ bool UcxWire::Impl::StartReceive(const WireHeader& header, void* description) {
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv_am = EndReceive;
   param.user_data = incoming.get();
-  void* request = ucp_am_recv_data_nbx(worker_.get(), description, place, header.bytes, &param);
+  void* request =
+      ucp_am_recv_data_nbx(engine_->worker.get(), description, place, header.bytes, &param);
   if (UCS_PTR_IS_ERR(request)) {
     Fail(header.from, UCS_PTR_STATUS(request));
   } else {
@@ -288,7 +315,7 @@ void UcxWire::Impl::EndReceive(void* request, ucs_status_t status, std::size_t, 
 }
 
 // Once: whoever waits comes again at once, and a look for more costs a system call over TCP.
-void UcxWire::Impl::Progress() { ucp_worker_progress(worker_.get()); }
+void UcxWire::Impl::Progress() { ucp_worker_progress(engine_->worker.get()); }
 
 std::string UcxWire::Impl::EndpointText(int peer) const {
   if (peers_[peer].endpoint == nullptr) return "";
@@ -311,7 +338,13 @@ std::vector<int> UcxWire::Impl::Connected() const {
 }
 
 UcxWire::UcxWire(Session& session, std::vector<std::string> hosts, const std::string& interfaces)
-    : impl_(std::make_unique<Impl>(session, std::move(hosts), interfaces)) {}
+    : impl_(std::make_unique<Impl>(session, std::move(hosts), std::make_shared<Engine>())) {
+  impl_->Start(session, interfaces);
+}
+UcxWire::UcxWire(Session& session, std::vector<std::string> hosts, const UcxWire& beside)
+    : impl_(std::make_unique<Impl>(session, std::move(hosts), beside.impl_->engine())) {
+  impl_->Start(session, "");
+}
 UcxWire::~UcxWire() = default;
 
 void UcxWire::Connect(std::span<const int> peers, double timeout_seconds) {

@@ -59,6 +59,9 @@ class UcxWire {
   // ranks alike EnvironmentError if UCX has no transport here (UCX_TLS, UCX_NET_DEVICES), and
   // TimeoutError.
   UcxWire(Session& session, std::vector<std::string> hosts, const std::string& interfaces = "");
+  // The same for other ranks that need messages of their own, `session`'s: both wires move whenever
+  // one of them makes progress. `beside` may end first.
+  UcxWire(Session& session, std::vector<std::string> hosts, const UcxWire& beside);
   UcxWire(const UcxWire&) = delete;
   UcxWire& operator=(const UcxWire&) = delete;
   ~UcxWire();

@@ -95,8 +95,8 @@ TEST(HostBarsTest, NotSlowerIsMetWhenTheIntervalReachesOne) {
 }
 
 // Launches of a run between hosts: our row, with its share of the link, and MPI's.
-std::vector<SweepRow> MakeNetworkLaunches(std::int64_t ranks, std::string algorithm, double ours,
-                                          double mpi, double share) {
+std::vector<SweepRow> MakeNetworkLaunches(std::int64_t ranks, const std::string& algorithm,
+                                          double ours, double mpi, double share) {
   std::vector<SweepRow> rows = MakeLaunches(10, ours, mpi);
   for (SweepRow& row : rows) {
     row.ranks = ranks;

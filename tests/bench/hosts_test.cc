@@ -60,7 +60,7 @@ TEST(PublicCaseTest, B44UnequalRanksPerHostRunAndAreListed) {
   const ScratchFolder folder;
   const Outcome outcome = cluster.Run(
       "-n 3",
-      "$HOCKNEY sweep all_reduce --algorithm ring,hierarchical -b 8 -e 1M -f 1024 -n 2 -w 1 "
+      "$HOCKNEY sweep all_reduce --algorithm ring,hierarchical -b 1K -e 1M -f 32 -n 2 -w 1 "
       "--out " +
           folder.Path("run"));
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;

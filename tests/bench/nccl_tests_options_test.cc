@@ -332,12 +332,25 @@ TEST(NcclTestsEnvironmentTest, MinimumIsANumber) {
 }
 
 TEST(NcclTestsEnvironmentTest, UnsupportedVariablesAreNamed) {
-  for (const char* name : {"NCCL_TESTS_SPLIT", "NCCL_TESTS_SPLIT_MASK", "NCCL_TESTS_DEVICE",
-                           "NCCL_TESTS_ALLTOALLV_SPREAD"}) {
+  for (const char* name : {"NCCL_TESTS_DEVICE", "NCCL_TESTS_ALLTOALLV_SPREAD"}) {
     const std::string variable = name;
     EXPECT_THAT(Refused([&] { ReadNcclTestsEnvironment(Words{variable + "=0x7"}); }),
                 AllOf(StartsWith(variable + ": \"0x7\""), HasSubstr("not supported")));
   }
+}
+
+TEST(NcclTestsEnvironmentTest, GroupsComeFromTheSplitElseFromTheMask) {
+  const auto split = [](const Words& entries) { return ReadNcclTestsEnvironment(entries).split; };
+  EXPECT_EQ(split(Words{"PATH=/bin"}), "");
+  EXPECT_EQ(split(Words{"NCCL_TESTS_SPLIT=MOD 8"}), "MOD:8");
+  EXPECT_EQ(split(Words{"NCCL_TESTS_SPLIT_MASK=7"}), "AND:0x7");
+  EXPECT_EQ(split(Words{"NCCL_TESTS_SPLIT_MASK=0x1f"}), "AND:0x1f");
+  EXPECT_EQ(split(Words{"NCCL_TESTS_SPLIT_MASK=0x0"}), "");  // scripts that want no split
+  EXPECT_EQ(split(Words{"NCCL_TESTS_SPLIT_MASK=7", "NCCL_TESTS_SPLIT=DIV 2"}), "DIV:2");
+  EXPECT_THAT(Refused([&] { split(Words{"NCCL_TESTS_SPLIT=MOD x"}); }),
+              StartsWith("NCCL_TESTS_SPLIT: \"MOD x\": expected AND, OR, MOD, DIV"));
+  EXPECT_THAT(Refused([&] { split(Words{"NCCL_TESTS_SPLIT_MASK=zz"}); }),
+              StartsWith("NCCL_TESTS_SPLIT_MASK: \"zz\": expected a hexadecimal number"));
 }
 
 }  // namespace

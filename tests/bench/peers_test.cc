@@ -161,11 +161,11 @@ TEST(PeerReportTest, RowsOfOtherCallsAreNotCompared) {
 
 class ReadPeerTest : public ::testing::Test {
  protected:
-  ReadPeerTest() {
+  void SetUp() override {
     fs::remove_all(folder_);
     fs::create_directories(folder_ / "mpich");
   }
-  ~ReadPeerTest() override { fs::remove_all(folder_); }
+  void TearDown() override { fs::remove_all(folder_); }
 
   void Write(const std::string& name, const std::string& text) const {
     std::ofstream(folder_ / "mpich" / name) << text;

@@ -104,5 +104,16 @@ TEST(ClusterFileTest, AFileThatCannotBeReadIsNamed) {
   }
 }
 
+TEST(ClusterFileTest, WhatIsWrittenReadsBack) {
+  SwitchTree tree;
+  tree.racks = {{.name = "r0", .hosts = {"a", "b"}, .pod = "p"}, {.name = "r1", .hosts = {"c"}}};
+  const SwitchTree read = ParseClusterFile(FormatClusterFile(tree), "c.json");
+  ASSERT_EQ(read.racks.size(), 2U);
+  EXPECT_THAT(read.racks[0].hosts, ElementsAre("a", "b"));
+  EXPECT_EQ(read.racks[0].pod, "p");
+  EXPECT_EQ(read.racks[1].name, "r1");
+  EXPECT_EQ(read.racks[1].pod, "");
+}
+
 }  // namespace
 }  // namespace hockney

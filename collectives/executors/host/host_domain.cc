@@ -5,6 +5,8 @@
 #include <new>
 #include <stdexcept>
 
+#include "topology/check.h"
+
 namespace hockney {
 namespace {
 
@@ -43,6 +45,7 @@ HostDomain::HostDomain(Session& session, const Options& options)
 
 HostDomain::HostDomain(Session& session, Session& local, UcxWire& wire, const Options& options)
     : rank_(session.rank()), ranks_(session.ranks()), options_(options) {
+  CheckAgreement(session);
   FindLocalRanks(session, local);
   ShareMemory(local);
   std::vector<bool> on_host(ranks_);
@@ -52,6 +55,23 @@ HostDomain::HostDomain(Session& session, Session& local, UcxWire& wire, const Op
                                             options_.first_count);
   }
   session.Barrier();
+}
+
+// Ranks of one host would find out in their common memory; a message that does not fit the other
+// side's slots would only be missing there.
+void HostDomain::CheckAgreement(Session& session) const {
+  const std::uint64_t mine[] = {static_cast<std::uint64_t>(options_.lanes),
+                                static_cast<std::uint64_t>(options_.limits.slots),
+                                options_.limits.slot_bytes,
+                                options_.limits.packet_slot_bytes,
+                                options_.limits.memory_slice_bytes,
+                                options_.first_count};
+  const auto all = session.AllGather(std::as_bytes(std::span(mine)));
+  for (const auto& theirs : all) {
+    if (theirs == all[0]) continue;
+    throw Agreed<std::invalid_argument>(
+        "HostDomain: lanes, limits and first count differ between ranks");
+  }
 }
 
 void HostDomain::FindLocalRanks(Session& session, Session& local) {

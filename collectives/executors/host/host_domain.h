@@ -30,10 +30,12 @@ class HostDomain {
   // and std::invalid_argument for options out of range.
   HostDomain(Session& session, const Options& options);
   // The same for ranks of several hosts; `local` is session.SplitSharedMemory(), and `wire`
-  // outlives the domain. Collective over `session`.
+  // outlives the domain. Collective over `session`; throws std::invalid_argument on all ranks if
+  // their options but arena_bytes differ.
   HostDomain(Session& session, Session& local, UcxWire& wire, const Options& options);
   HostDomain(const HostDomain&) = delete;
   HostDomain& operator=(const HostDomain&) = delete;
+  ~HostDomain() = default;
 
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
@@ -60,6 +62,7 @@ class HostDomain {
     std::size_t slots = 0;
     std::size_t packets = 0;
   };
+  void CheckAgreement(Session& session) const;
   void FindLocalRanks(Session& session, Session& local);
   void ShareMemory(Session& local);
   void Join(int lane, int peer);

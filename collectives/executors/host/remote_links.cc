@@ -23,13 +23,13 @@ void Raise(std::atomic<std::uint64_t>& counter, std::uint64_t value) {
 RemoteEnd::RemoteEnd(RemoteLinks& links, int peer, int lane, Connection& connection,
                      std::byte* memory)
     : links_(links),
-      peer_(peer),
       connection_(connection),
+      peer_(peer),
+      credits_told_(links.first_count()),
       sends_(links.slots()),
       lengths_(links.slots()),
       placed_(links.slots()),
-      arrived_(links.slots()),
-      credits_told_(links.first_count()) {
+      arrived_(links.slots()) {
   StartCounters(counters_, links.first_count());
   connection.remote = this;
   connection.here = &counters_;

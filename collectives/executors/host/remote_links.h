@@ -25,6 +25,7 @@ class RemoteEnd {
   RemoteEnd(RemoteLinks& links, int peer, int lane, Connection& connection, std::byte* memory);
   RemoteEnd(const RemoteEnd&) = delete;
   RemoteEnd& operator=(const RemoteEnd&) = delete;
+  ~RemoteEnd() = default;
 
   std::size_t SlotOf(std::uint64_t message) const { return message & (sends_.size() - 1); }
   std::size_t MessageBytes(std::uint64_t message) const { return lengths_[SlotOf(message)]; }
@@ -52,18 +53,18 @@ class RemoteEnd {
 
   void Send(WireSend& send, std::span<const std::byte> data);
 
+  ConnectionCounters counters_;  // first, for its alignment
   RemoteLinks& links_;
-  int peer_;
   Connection& connection_;
-  ConnectionCounters counters_;
+  int peer_;
+  bool counts_wanted_ = false;
+  bool noted_ = false;  // among the ends that have something under way
+  std::uint64_t credits_told_ = 0;
   std::vector<WireSend> sends_;         // one a slot
   std::vector<std::uint32_t> lengths_;  // of the messages in the inbox
   std::vector<bool> placed_;            // data is coming
   std::vector<bool> arrived_;           // but not announced: an earlier one is still coming
   WireSend counts_;
-  bool counts_wanted_ = false;
-  bool noted_ = false;  // among the ends that have something under way
-  std::uint64_t credits_told_ = 0;
 };
 
 // All ends of a rank. Takes the wire's messages as long as it lives.
@@ -73,6 +74,8 @@ class RemoteLinks : public WireReceiver {
   // `first_count`. `wire` and `connections` outlive it.
   RemoteLinks(UcxWire& wire, std::span<Connection> connections, const std::vector<bool>& on_host,
               const FlowLimits& limits, std::uint64_t first_count);
+  RemoteLinks(const RemoteLinks&) = delete;
+  RemoteLinks& operator=(const RemoteLinks&) = delete;
   ~RemoteLinks() override;
 
   UcxWire& wire() { return wire_; }
