@@ -128,7 +128,7 @@ TEST(HierarchicalPatternTest, UnevenNodesSendAsMuchAsEvenOnes) {
 TEST(HierarchicalPatternTest, BlocksCrossOnce) {
   for (const int nodes : {2, 3, 4}) {
     const RankPlacement placement = PlaceRanks(Even(nodes, 3), RankOrder::kShuffled);
-    const auto others = static_cast<std::uint64_t>(3 * (nodes - 1));
+    const std::uint64_t others = 3 * (static_cast<std::uint64_t>(nodes) - 1);
     for (const auto& [collective, inter, blocks] : {std::tuple{kReduceScatter, "ring", others},
                                                     {kAllGather, "ring", others},
                                                     {kReduceScatter, "pairwise", others},

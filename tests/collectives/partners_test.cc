@@ -39,6 +39,7 @@ TEST(PartnersTest, PartnersAreMutual) {
   for (const Algorithm& row : AllAlgorithms()) {
     for (const int ranks : {2, 5, 8}) {
       std::vector<std::vector<int>> all;
+      all.reserve(ranks);
       for (int rank = 0; rank < ranks; ++rank) {
         all.push_back(PartnersOf(row.build({row.collective, ranks, 0}, rank, Parameters{})));
       }
