@@ -1,6 +1,7 @@
 #include "bench/row_statistics.h"
 
 #include <algorithm>
+#include <map>
 #include <vector>
 
 #include "tuner/bandwidth.h"
@@ -9,10 +10,12 @@
 namespace hockney {
 namespace {
 
-std::int64_t MostOftenSlowest(const std::vector<SampleRow>& samples, int ranks) {
-  std::vector<int> counts(ranks, 0);
+std::int64_t MostOftenSlowest(const std::vector<SampleRow>& samples) {
+  std::map<std::int64_t, int> counts;  // by rank of the run
   for (const SampleRow& sample : samples) ++counts[sample.slowest_rank.value_or(0)];
-  return std::max_element(counts.begin(), counts.end()) - counts.begin();
+  return std::max_element(counts.begin(), counts.end(),
+                          [](const auto& a, const auto& b) { return a.second < b.second; })
+      ->first;
 }
 
 }  // namespace
@@ -38,7 +41,7 @@ void FinishRow(Competitor& competitor, int ranks) {
   row.time_us_p95 = summary.p95;
   row.time_us_p99 = summary.p99;
   if (!competitor.skews_ns.empty()) row.entry_skew_ns = Median(competitor.skews_ns);
-  row.slowest_rank = MostOftenSlowest(competitor.samples, ranks);
+  row.slowest_rank = MostOftenSlowest(competitor.samples);
   if (row.size_bytes == 0 || summary.median <= 0) return;
   row.algbw_GBps = static_cast<double>(row.size_bytes) / summary.median / 1e3;
   const std::optional<double> factor = BusFactor(row.collective, ranks);
