@@ -10,7 +10,7 @@ if(NOT OBJECT)
   return()
 endif()
 # The section of a kernel in the machine code that the object carries.
-file(STRINGS "${OBJECT}" sections REGEX "^\\.text\\._ZN7hockney13InterpretLane.*NativeElementIfE.*DeviceCall")
+file(STRINGS "${OBJECT}" sections REGEX "^\\.text\\._ZN7hockney13InterpretLane.*NativeElementIfE.*BlockCall")
 if(NOT sections)
   message(FATAL_ERROR "${OBJECT} holds no InterpretLane for float32")
 endif()

@@ -127,6 +127,13 @@ std::size_t ArenaBytes(const ExecutorCase& test) {
 
 std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
                     const ExecutorCase& test, int calls) {
+  const auto prepare = [&](const Call& call, const Algorithm& row, const CallFlow& flow,
+                           StorePolicy store) { return executor.Prepare(call, row, flow, store); };
+  return RunCase(session, domain, prepare, test, calls);
+}
+
+std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepare,
+                    const ExecutorCase& test, int calls) {
   const int rank = session.rank();
   const CallFlow flow =
       ChooseFlow(*test.row, test.counts, test.type, test.parameters, domain.options().limits);
@@ -139,7 +146,7 @@ std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor
   call.op = test.op;
   if (room.input_bytes > 0) call.input = domain.arena().data() + room.input;
   if (room.output_bytes > 0) call.output = domain.arena().data() + room.output;
-  const auto prepared = executor.Prepare(call, *test.row, flow, test.store);
+  const auto prepared = prepare(call, *test.row, flow, test.store);
   std::string wrong;
   for (int n = 0; n < calls; ++n) {
     const std::uint64_t seed = 1 + static_cast<std::uint64_t>(n);
@@ -170,7 +177,8 @@ std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor
 }
 
 std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
-                     int calls) {
+                     int calls,
+                     const std::function<Preparer(Session&, HostDomain&)>& make_preparer) {
   constexpr double kTimeoutSeconds = 60;
   for (const ExecutorCase& test : cases) {
     options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
@@ -180,8 +188,10 @@ std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDoma
     HostDomain domain(session, options);
     HostExecutor executor(session, domain,
                           {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
+    const Preparer preparer = make_preparer ? make_preparer(session, domain) : Preparer();
     for (const ExecutorCase& test : cases) {
-      const std::string wrong = RunCase(session, domain, executor, test, calls);
+      const std::string wrong = preparer ? RunCase(session, domain, preparer, test, calls)
+                                         : RunCase(session, domain, executor, test, calls);
       if (session.rank() == 0 && result.empty()) result = wrong;
     }
     session.Barrier();

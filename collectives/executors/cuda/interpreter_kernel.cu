@@ -1,29 +1,25 @@
-// The interpreter as a kernel: one thread block a lane, in the simplest way that is right.
+// The interpreter as a kernel: one thread block a lane.
 // Compiled, never run: no GPU has seen this code.
-#include <cuda/std/chrono>
-
-#include "collectives/executors/cuda/device_machine.h"
+#include "collectives/executors/cuda/block_machine.h"
+#include "collectives/executors/cuda/device_team.h"
 #include "collectives/executors/cuda/interpreter_kernel.h"
 
 namespace hockney {
 namespace {
 
-// What thread 0 knows of a wait. The deadline and the abort flag are looked at here only.
+// What thread 0 knows of a wait.
 class DeviceWaiting {
  public:
   __device__ void Moved() { waits_ = false; }
   // Whether to give up: another lane or the host says so, or nothing has moved for the timeout.
-  __device__ bool IsOver(const DeviceCall& call) {
-    const std::uint64_t now =
-        static_cast<std::uint64_t>(cuda::std::chrono::duration_cast<cuda::std::chrono::nanoseconds>(
-                                       cuda::std::chrono::system_clock::now().time_since_epoch())
-                                       .count());
+  __device__ bool IsOver(const BlockCall& call) {
+    std::uint64_t now = 0;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // nanoseconds
     if (!waits_) since_ = now;
     waits_ = true;
-    const cuda::atomic_ref<std::uint32_t, cuda::thread_scope_system> abort(*call.abort);
-    if (abort.load(cuda::memory_order_relaxed) != 0) return true;
+    if (DeviceAccess::Load(*call.abort) != 0) return true;
     if (now - since_ <= call.timeout_ns) return false;
-    abort.store(1, cuda::memory_order_relaxed);  // the other lanes end too
+    DeviceAccess::Store(*call.abort, std::uint32_t{1});  // the other lanes end too
     return true;
   }
 
@@ -37,28 +33,16 @@ class DeviceWaiting {
 // Runs lane blockIdx.x of the call to its end. All lanes must be resident at the same time: they
 // wait for each other.
 template <Element E, ReduceOp kOp>
-__global__ void InterpretLane(const __grid_constant__ DeviceCall call) {
-  __shared__ DeviceOperands operands;
-  const int lane = static_cast<int>(blockIdx.x);
-  DeviceMachine<E, kOp> machine(call, operands);
+__global__ void InterpretLane(const __grid_constant__ BlockCall call) {
+  __shared__ BlockOperands operands;
+  DeviceTeam team;
+  BlockMachine<DeviceTeam, E, kOp> machine(call, operands, team);
   DeviceWaiting waiting;
-  LaneState state;
-  while (true) {
-    const Progress progress = Advance(call.programs[lane], lane, call.slices, state, machine);
-    if (progress == Progress::kDone) return;
-    if (progress == Progress::kMoved) {
-      waiting.Moved();
-      continue;
-    }
-    const bool over = threadIdx.x == 0 && waiting.IsOver(call);
-    if (__syncthreads_or(over) == 0) continue;
-    if (threadIdx.x == 0) call.reports[lane] = {.gave_up = 1, .step = state.step};
-    return;
-  }
+  RunLane(call, static_cast<int>(blockIdx.x), machine, team, waiting);
 }
 
 template __global__ void InterpretLane<NativeElement<float>, ReduceOp::kSum>(
-    const __grid_constant__ DeviceCall);
+    const __grid_constant__ BlockCall);
 
 const char* DeviceInterpreterStatus() { return "compiled, never run"; }
 

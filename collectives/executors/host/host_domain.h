@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/host/connection.h"
+#include "collectives/executors/connection.h"
 #include "collectives/executors/host/remote_links.h"
 #include "collectives/flow.h"
 #include "collectives/memory/host_memory.h"

@@ -4,33 +4,22 @@
 #include <cstring>
 
 namespace hockney {
-namespace {
-
-// Packet flags count messages modulo 2^31, from 1: never 0, which is what clean packets hold.
-constexpr std::uint64_t kFlagPeriod = std::uint64_t{1} << 31;
-
-std::uint64_t FlagOf(std::uint64_t message) { return ((message & (kFlagPeriod - 1)) + 1) << 32; }
-
-constexpr std::uint64_t kDataMask = 0xffffffff;
-
-}  // namespace
-
 // Takes what has come of the next message into `unpacked`; true when all of it is there. The sender
 // stores the length last and with release, so one acquire orders everything; the flag of each word
 // is checked all the same.
 bool HostMachine::Unpack(int lane, int peer, Connection& c) {
-  const std::uint64_t flag = FlagOf(c.packets.read);
+  const std::uint64_t flag = PacketFlag(c.packets.read);
   const std::atomic<std::uint64_t>* words =
       c.packet_inbox + SlotOf(c, c.packets.read) * domain_.PacketWords();
   const std::uint64_t head = words[0].load(std::memory_order_acquire);
-  if ((head & ~kDataMask) != flag) return false;
-  const std::size_t bytes = head & kDataMask;
+  if ((head & ~kPacketDataMask) != flag) return false;
+  const std::size_t bytes = head & kPacketDataMask;
   std::size_t& done = call_.unpacked_bytes[static_cast<std::size_t>(lane) * ranks() + peer];
   if (done == bytes) return true;
   std::byte* data = UnpackedAt(lane, peer);
   for (std::size_t i = 0; i < bytes; i += 4) {
     const std::uint64_t word = words[1 + i / 4].load(std::memory_order_relaxed);
-    if ((word & ~kDataMask) != flag) return false;
+    if ((word & ~kPacketDataMask) != flag) return false;
     const auto value = static_cast<std::uint32_t>(word);
     std::memcpy(data + i, &value, std::min<std::size_t>(4, bytes - i));
   }
@@ -39,7 +28,7 @@ bool HostMachine::Unpack(int lane, int peer, Connection& c) {
 }
 
 void HostMachine::Pack(Connection& c, const std::byte* data, std::size_t bytes) {
-  const std::uint64_t flag = FlagOf(c.packets.sent);
+  const std::uint64_t flag = PacketFlag(c.packets.sent);
   std::atomic<std::uint64_t>* words =
       c.packet_outbox + SlotOf(c, c.packets.sent) * domain_.PacketWords();
   const std::size_t whole = bytes / 4 * 4;
@@ -79,9 +68,8 @@ void HostMachine::AddSource(int lane, int peer, const Operand& source, std::size
   } else {
     const std::size_t slot = SlotOf(c, c.slots.read);
     data = c.inbox + slot * domain_.options().limits.slot_bytes;
-    message_bytes = c.remote != nullptr
-                        ? c.remote->MessageBytes(c.slots.read)
-                        : c.here->slot_messages.message_bytes[slot].load(std::memory_order_relaxed);
+    message_bytes =
+        c.remote != nullptr ? c.remote->MessageBytes(c.slots.read) : Ends::MessageBytes(c, slot);
   }
   // Without a memory operand the message itself says how long the one chunk is.
   if (gathered.bytes == kUnknown && source.run.count == 1) gathered.bytes = message_bytes;
@@ -129,8 +117,7 @@ void HostMachine::Announce(int lane, const Step& step, const LoopCounters& at, s
       } else if (target.buffer == Buffer::kPackets) {
         Pack(c, call_.staged.data(), bytes);
       } else {
-        c.there->slot_messages.message_bytes[SlotOf(c, c.slots.sent)].store(
-            static_cast<std::uint32_t>(bytes), std::memory_order_relaxed);
+        Ends::SetMessageBytes(c, SlotOf(c, c.slots.sent), static_cast<std::uint32_t>(bytes));
       }
       return true;
     });
@@ -193,22 +180,14 @@ void HostMachine::Sent(int lane, int peer, Buffer buffer) {
     ++c.packets.sent;
     return;
   }
-  // Release pairs with the acquire in MessageReady.
-  c.there->slot_messages.value.store(++c.slots.sent, std::memory_order_release);
+  Ends::Sent(c);
 }
 
 void HostMachine::Consumed(int lane, int peer, Buffer buffer) {
   Connection& c = domain_.At(lane, peer);
   if (c.remote != nullptr) return c.remote->Consumed();
-  if (buffer != Buffer::kPackets) {
-    // Release pairs with the acquire in CreditReady.
-    c.there->slot_credits.value.store(++c.slots.read, std::memory_order_release);
-    return;
-  }
-  // Before the flags start again every slot is cleaned once, by its reader and while the reader
-  // owns it.
-  const std::uint64_t phase = c.packets.read & (kFlagPeriod - 1);
-  if (phase >= kFlagPeriod - domain_.options().limits.slots) {
+  if (buffer != Buffer::kPackets) return Ends::Consumed(c, false);
+  if (MustCleanPackets(c.packets.read, domain_.options().limits.slots)) {
     std::atomic<std::uint64_t>* words =
         c.packet_inbox + SlotOf(c, c.packets.read) * domain_.PacketWords();
     for (std::size_t i = 0; i < domain_.PacketWords(); ++i) {
@@ -216,7 +195,7 @@ void HostMachine::Consumed(int lane, int peer, Buffer buffer) {
     }
   }
   call_.unpacked_bytes[static_cast<std::size_t>(lane) * ranks() + peer] = kUnknown;
-  c.there->packet_credits.value.store(++c.packets.read, std::memory_order_release);
+  Ends::Consumed(c, true);
 }
 
 }  // namespace hockney

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "collectives/executors/connection_protocol.h"
 #include "collectives/executors/host/host_domain.h"
 #include "collectives/interpreter.h"
 #include "collectives/kernels/kernels.h"
@@ -47,17 +48,13 @@ class HostMachine {
 
   bool TokenReady(int lane, TokenEnd source) {
     if (source.kind == EventKind::kLane) return lane_tokens_[LanePair(source.index, lane)] > 0;
-    Connection& c = domain_.At(lane, source.index);
-    if (c.tokens.seen_sent != c.tokens.read) return true;
-    // Acquire pairs with the release in GiveToken.
-    c.tokens.seen_sent = c.here->tokens.value.load(std::memory_order_acquire);
-    return c.tokens.seen_sent != c.tokens.read;
+    return Ends::TokenReady(domain_.At(lane, source.index));
   }
   void TakeToken(int lane, TokenEnd source) {
     if (source.kind == EventKind::kLane) {
       --lane_tokens_[LanePair(source.index, lane)];
     } else {
-      ++domain_.At(lane, source.index).tokens.read;
+      Ends::TakeToken(domain_.At(lane, source.index));
     }
   }
   void GiveToken(int lane, TokenEnd target) {
@@ -66,34 +63,25 @@ class HostMachine {
     } else {
       Connection& c = domain_.At(lane, target.index);
       if (c.remote != nullptr) return c.remote->GiveToken();
-      c.there->tokens.value.store(++c.tokens.sent, std::memory_order_release);
+      Ends::GiveToken(c);
     }
   }
   bool MessageReady(int lane, int peer, Buffer buffer) {
     Connection& c = domain_.At(lane, peer);
-    if (UsesPackets(c, buffer)) return Unpack(lane, peer, c);
-    if (c.slots.seen_sent != c.slots.read) return true;
-    // Acquire pairs with the release in Sent.
-    c.slots.seen_sent = c.here->slot_messages.value.load(std::memory_order_acquire);
-    return c.slots.seen_sent != c.slots.read;
+    return UsesPackets(c, buffer) ? Unpack(lane, peer, c) : Ends::MessageReady(c);
   }
   bool CreditReady(int lane, int peer, Buffer buffer) {
     Connection& c = domain_.At(lane, peer);
     if (c.remote != nullptr) return c.remote->CreditReady();
-    Connection::Counts& counts = buffer == Buffer::kPackets ? c.packets : c.slots;
-    const auto slots = static_cast<std::uint64_t>(domain_.options().limits.slots);
-    if (counts.sent - counts.seen_read < slots) return true;
-    // Acquire pairs with the release in Consumed.
-    const SharedCounter& credits =
-        buffer == Buffer::kPackets ? c.here->packet_credits : c.here->slot_credits;
-    counts.seen_read = credits.value.load(std::memory_order_acquire);
-    return counts.sent - counts.seen_read < slots;
+    return Ends::CreditReady(c, buffer == Buffer::kPackets,
+                             static_cast<std::uint64_t>(domain_.options().limits.slots));
   }
   void Move(int lane, const Step& step, const LoopCounters& at, int slice);
   void Consumed(int lane, int peer, Buffer buffer);
   void Sent(int lane, int peer, Buffer buffer);
 
  private:
+  using Ends = ConnectionProtocol<HostAccess>;
   // The sources and targets of one chunk of a step, in the call's working room.
   struct Gathered {
     std::size_t bytes = kUnknown;

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/executors/host/connection.h"
+#include "collectives/executors/connection.h"
 #include "collectives/flow.h"
 #include "collectives/wire/ucx_wire.h"
 
