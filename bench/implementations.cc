@@ -6,7 +6,7 @@ namespace {
 constexpr Implementation kTable[] = {
     {"hockney host", true, "ranks of one host, processes or threads, on shared memory"},
     {"hockney cuda", false, "not built yet"},
-    {"hockney ucx", false, "not built yet: ranks on several hosts"},
+    {"hockney ucx", true, "between hosts"},
     {"mpi", true, "blocking calls of the MPI library, between processes under its launcher"},
     {"nccl", false, "not built yet"},
 };

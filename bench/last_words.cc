@@ -16,8 +16,9 @@ void LeaveLastWords(Session& session, Watchdog& watchdog, const std::filesystem:
   const auto all = session.AllGather(std::as_bytes(std::span(mine)));
   const std::filesystem::path path(
       std::string(reinterpret_cast<const char*>(all[0].data()), all[0].size()));
-  watchdog.SetLastWords([path](const Ending& ending) {
-    if (ending.cause.empty()) return;
+  watchdog.SetLastWords([path, rank = session.rank()](const Ending& ending) {
+    // Who is cut off knows less than the others, who write this file too where they share it.
+    if (ending.cause.empty() || (ending.cut_off && rank != 0)) return;
     const char* outcome = ending.exit_code == ToInt(ExitCode::kInterrupted) ? "interrupted"
                           : ending.waiting_for.empty()                      ? "lost_rank"
                                                                             : "timeout";

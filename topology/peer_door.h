@@ -25,6 +25,8 @@ class PeerDoor {
   // Returns the connection to `peer`, or none if it must be tried again. Does not wait. Throws
   // TimeoutError if `peer` is gone, EnvironmentError if it is not one of us.
   virtual FileDescriptor Connect(int peer) = 0;
+  // How `peer` is reached, for people: " over eth0, from ... to ..."; empty if that says nothing.
+  virtual std::string WayTo(int /*peer*/) const { return {}; }
   // Whether an accepted connection may come from one of us.
   virtual bool Admits(const FileDescriptor& connection) const = 0;
 };
@@ -56,6 +58,7 @@ class TcpDoor : public PeerDoor {
   const FileDescriptor& listener() const override { return listener_; }
   FileDescriptor Connect(int peer) override;
   bool Admits(const FileDescriptor&) const override { return true; }  // Greeting decides
+  std::string WayTo(int peer) const override;
 
   // What this host is reached by.
   const std::vector<NetworkAddress>& addresses() const { return addresses_; }

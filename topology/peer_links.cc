@@ -123,11 +123,15 @@ bool Meeting::Greet() {
 
 void Meeting::ThrowTimeout() const {
   std::string missing;
+  std::string way;
   for (int rank = 0; rank < session_.ranks(); ++rank) {
-    if (rank != session_.rank() && !links_[rank].valid()) missing += fmt::format(" {}", rank);
+    if (rank == session_.rank() || links_[rank].valid()) continue;
+    if (missing.empty()) way = door_of_[rank]->WayTo(rank);
+    missing += fmt::format(" {}", rank);
   }
-  throw TimeoutError(fmt::format("rank {} waited {} s for a connection with rank{}",
-                                 session_.rank(), session_.timeout_seconds(), missing));
+  throw TimeoutError(fmt::format("rank {} waited {} s for a connection with rank{}{}{}",
+                                 session_.rank(), session_.timeout_seconds(), missing, way,
+                                 way.empty() ? "" : "; --iface chooses another"));
 }
 
 // Returns when something may have changed. A full queue of a peer shows in no poll, hence 10 ms at

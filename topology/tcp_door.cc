@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <span>
 #include <sstream>
 
 #include "topology/agree.h"
@@ -111,6 +112,12 @@ void TcpDoor::StartAttempt(const NetworkAddress& address, int port) {
     attempt_ = FileDescriptor();
     attempt_until_ = Now() + kPauseSeconds;
   }
+}
+
+std::string TcpDoor::WayTo(int peer) const {
+  const NetworkAddress& to = theirs_[peer].front();
+  const NetworkAddress from = NearestFirst(addresses_, std::span(&to, 1)).front();
+  return fmt::format(" over {}, from {} to {}", from.interface, from.text, to.text);
 }
 
 FileDescriptor TcpDoor::Connect(int peer) {

@@ -34,11 +34,15 @@ constexpr std::chrono::milliseconds kLossGrace{150};
 constexpr std::chrono::milliseconds kLossStagger{60};  // a rank
 constexpr int kMostStagger = 16;
 
-// What a rank tells its peers when it ends; a rank that is ended tells nothing.
+// What a rank tells its peers when it ends, a rank that is ended tells nothing; or a question and
+// its answer, in the exit code's place.
 struct Note {
   std::int32_t exit_code = 0;
   std::int32_t lost_rank = -1;  // whose end is the cause
 };
+constexpr std::int32_t kQuestion = -1;
+constexpr std::int32_t kAnswer = -2;
+constexpr std::chrono::milliseconds kAnswerPatience{1000};
 
 std::optional<pid_t> PidOf(const FileDescriptor& link) {
   ucred peer{};
@@ -123,18 +127,57 @@ void Watchdog::Wait(int milliseconds) {
 
 // Called with the lock held, as all below that touch the peers.
 void Watchdog::ReadPeer(int rank) {
+  while (ReadNote(rank)) {
+  }
+}
+
+// Returns whether there may be another one.
+bool Watchdog::ReadNote(int rank) {
   Peer& peer = peers_[rank];
-  if (peer.state != PeerState::kAlive || !options_.peers[rank].valid()) return;
+  if (peer.state != PeerState::kAlive || !options_.peers[rank].valid()) return false;
   Note note;
-  const ssize_t bytes = recv(options_.peers[rank].get(), &note, sizeof note, MSG_DONTWAIT);
-  if (bytes == sizeof note) {
+  const FileDescriptor& link = options_.peers[rank];
+  const ssize_t bytes = recv(link.get(), &note, sizeof note, MSG_DONTWAIT);
+  if (bytes != sizeof note) {
+    const bool gone = bytes != -1 || (errno != EAGAIN && errno != EINTR);
+    if (gone) peer.state = PeerState::kGone;
+    peer.unreachable = gone && bytes == -1 && errno != ECONNRESET;
+    return false;
+  }
+  if (note.exit_code == kQuestion) {
+    const Note answer{kAnswer, -1};
+    send(link.get(), &answer, sizeof answer, MSG_NOSIGNAL | MSG_DONTWAIT);
+  } else if (note.exit_code == kAnswer) {
+    peer.answered = true;
+  } else {
     peer.state = note.exit_code == 0 ? PeerState::kLeft : PeerState::kFailed;
     peer.exit_code = note.exit_code;
     peer.lost_rank = note.lost_rank;
-  } else if (bytes != -1 || (errno != EAGAIN && errno != EINTR)) {
-    peer.state = PeerState::kGone;
-    peer.unreachable = bytes == -1 && errno != ECONNRESET;
   }
+  return true;
+}
+
+void Watchdog::Ask() {
+  for (Peer& peer : peers_) peer.answered = false;
+  Tell(kQuestion, -1);
+}
+
+// Those that have ended in no way, and yet do not answer.
+std::vector<int> Watchdog::SilentPeers() const {
+  std::vector<int> silent;
+  for (std::size_t rank = 0; rank < peers_.size(); ++rank) {
+    const Peer& peer = peers_[rank];
+    const bool alive = peer.state == PeerState::kAlive && options_.peers[rank].valid();
+    if ((alive && !peer.answered) || peer.unreachable) silent.push_back(static_cast<int>(rank));
+  }
+  return silent;
+}
+
+bool Watchdog::IsCutOff() const {
+  const std::vector<int> silent = SilentPeers();
+  const std::size_t ranks = peers_.size();
+  const bool with_rank_0 = !silent.empty() && silent.front() == 0;
+  return 2 * silent.size() > ranks || (2 * silent.size() == ranks && with_rank_0);
 }
 
 void Watchdog::LookAtPeers() {
@@ -160,7 +203,19 @@ void Watchdog::LookAtPeers() {
   }
   if (ending.lost_rank) {
     ending.exit_code = kTimeoutExitCode;
-    if (Speaks()) ending.cause = "lost " + Describe(*ending.lost_rank);
+    if (peers_[*ending.lost_rank].unreachable) {
+      Ask();  // it may be this host that nobody reaches
+      std::this_thread::sleep_for(kAnswerPatience);
+      read_all();
+      ending.cut_off = IsCutOff();
+    }
+    if (Speaks()) {
+      ending.cause = ending.cut_off
+                         ? fmt::format("{} is cut off: {} of {} ranks do not answer any more",
+                                       NameOf(options_.rank), SilentPeers().size(), peers_.size())
+                         : "lost " + Describe(*ending.lost_rank);
+    }
+    if (ending.cut_off) ending.lost_rank.reset();
   } else {
     for (const Peer& peer : peers_) {
       if (peer.state == PeerState::kFailed && peer.lost_rank >= 0)
@@ -180,10 +235,14 @@ bool Watchdog::Speaks() const {
   return true;
 }
 
+std::string Watchdog::NameOf(int rank) const {
+  return fmt::format("rank {} on {}", rank,
+                     options_.hosts.empty() ? HostName() : options_.hosts.at(rank));
+}
+
 std::string Watchdog::Describe(int rank) const {
   const auto pid = PidOf(options_.peers[rank]);
-  std::string text = fmt::format("rank {} on {}", rank,
-                                 options_.hosts.empty() ? HostName() : options_.hosts.at(rank));
+  std::string text = NameOf(rank);
   if (pid) text += fmt::format(" (pid {})", *pid);
   return fmt::format(
       "{}: {}, during {}", text,
@@ -209,7 +268,11 @@ void Watchdog::LookAtCall() {
 }
 
 void Watchdog::EndAfterTimeout(const std::string& what) {
-  const auto until = Clock::now() + Patience(options_.rank);
+  {
+    const std::lock_guard lock(mutex_);
+    if (!left_) Ask();
+  }
+  const auto until = Clock::now() + kAnswerPatience + Patience(options_.rank);
   while (Clock::now() < until) {  // a lower rank may say it
     Wait(10);
     const std::lock_guard lock(mutex_);
@@ -218,11 +281,22 @@ void Watchdog::EndAfterTimeout(const std::string& what) {
   Ending ending;
   ending.waiting_for = what;
   ending.lost_rank = FindStoppedPeer();
+  const bool is_stopped = ending.lost_rank.has_value();
+  {
+    const std::lock_guard lock(mutex_);
+    const std::vector<int> silent = SilentPeers();
+    if (!is_stopped && !silent.empty()) ending.lost_rank = silent.front();
+  }
   // Before the ranks are connected only their parent is common to them.
   if (!peers_.empty() || Speaks()) {
     ending.cause = ending.waiting_for;
     if (*activity() != '\0') ending.cause += fmt::format(" ({})", activity());
-    if (ending.lost_rank) ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
+    if (is_stopped) {
+      ending.cause += fmt::format("; rank {} is stopped", *ending.lost_rank);
+    } else if (ending.lost_rank) {
+      ending.cause += fmt::format("; {} does not answer: it is stopped, or its host is",
+                                  NameOf(*ending.lost_rank));
+    }
   }
   const std::lock_guard lock(mutex_);
   End(ending);

@@ -21,11 +21,16 @@ struct Ending {
   std::string cause = {};             // one line; empty if another rank has said it
   std::optional<int> lost_rank = {};  // that is gone or stopped, if it is known
   std::string waiting_for = {};       // who waited for what, if a wait passed its deadline
+  // Most ranks, or rank 0 with as many as are on this side, answer no more: the others are those
+  // who can say how the run ended.
+  bool cut_off = false;
 };
 
 // Ends the process when a peer is gone, when a call that has no deadline of its own (a blocking MPI
 // or NCCL call) takes too long, and when a signal asked for the end and the work does not stop. One
-// sleeping thread a process; it hears of a peer at once and looks at the rest every 50 ms.
+// sleeping thread a process; it hears of a peer at once and looks at the rest every 50 ms. The
+// threads answer each other whatever the work waits for, so who does not answer is stopped or cut
+// off.
 class Watchdog {
  public:
   struct Options {
@@ -83,12 +88,18 @@ class Watchdog {
     int exit_code = 0;
     int lost_rank = -1;
     bool unreachable = false;  // gone, but no word came that it ended
+    bool answered = false;     // the last question
   };
 
   void Watch(const std::stop_token& stop);
   void Wait(int milliseconds);
   void LookAtPeers();
   void ReadPeer(int rank);
+  bool ReadNote(int rank);
+  void Ask();
+  std::vector<int> SilentPeers() const;
+  bool IsCutOff() const;
+  std::string NameOf(int rank) const;
   void LookAtCall();
   void LookAtSignal();
   std::string Describe(int rank) const;

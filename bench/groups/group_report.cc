@@ -14,7 +14,6 @@
 #include "bench/sweep_report.h"
 #include "bench/text_table.h"
 #include "topology/text_files.h"
-#include "tuner/statistics.h"
 
 namespace hockney {
 namespace {
@@ -51,11 +50,10 @@ const SweepRow& Slowest(const ByGroup& rows) {
   });
 }
 
-double MedianGroup(const ByGroup& rows) {
-  std::vector<double> times;
-  times.reserve(rows.size());
-  for (const SweepRow* row : rows) times.push_back(*row->time_us_median);
-  return Median(times);
+double FastestUs(const ByGroup& rows) {
+  double fastest = *rows.front()->time_us_median;
+  for (const SweepRow* row : rows) fastest = std::min(fastest, *row->time_us_median);
+  return fastest;
 }
 
 std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& groups) {
@@ -78,7 +76,7 @@ std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& gro
           slowest.busbw_GBps ? fmt::format("{:.3f}", *slowest.busbw_GBps) : "-",
           mpi ? fmt::format("{:.2f}x", *mpi / *slowest.time_us_median) : "-",
           fmt::format("{} (ranks {})", group, FormatCpuList(groups[group])),
-          fmt::format("{:.2f}x", *slowest.time_us_median / MedianGroup(*best))};
+          fmt::format("{:.2f}x", *slowest.time_us_median / FastestUs(*best))};
 }
 
 }  // namespace
@@ -95,14 +93,14 @@ std::string DescribeGroups(const std::string& split, const GroupMembers& groups)
 std::string FastestOfGroups(std::span<const SweepRow> rows, const GroupMembers& groups) {
   std::vector<std::vector<std::string>> table = {{"collective", "size", "place", "choice",
                                                   "time_us", "busbw", "vs mpi", "slowest group",
-                                                  "to median"}};
+                                                  "to fastest"}};
   for (const GroupedCell& cell : CollectCells(rows)) {
     const auto line = LineOf(cell, groups);
     if (!line.empty()) table.push_back(line);
   }
   if (table.size() == 1) return "";
   return "\nfastest choice of each size, by the slowest group's median, which all wait for; to "
-         "median: times the median group's\n" +
+         "fastest: times the fastest group's\n" +
          FormatTable(table);
 }
 

@@ -12,7 +12,7 @@ namespace hockney {
 std::string DescribeGroups(const std::string& split, const GroupMembers& groups);
 
 // Returns for each size the choice whose slowest group is fastest, since all wait for that one, as
-// a table; with the name of that group, and how many times the time of the median group it takes.
+// a table; with the name of that group, and how many times the time of the fastest group it takes.
 std::string FastestOfGroups(std::span<const SweepRow> rows, const GroupMembers& groups);
 
 }  // namespace hockney

@@ -209,7 +209,7 @@ std::string SplitOfNcclTests(std::string_view option, std::string_view text) {
     } else {
       continue;
     }
-    rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
+    rest.remove_prefix(std::min(rest.find_first_not_of(" :"), rest.size()));
     const auto value = ReadNumber(rest);
     if (!value || (*value == 0 && Divides(operation))) break;
     return fmt::format("{}:{}", operation.name, rest);

@@ -21,7 +21,7 @@ void CheckSplit(std::string_view option, const std::string& text);
 GroupMembers SplitRanks(const std::string& text, int ranks);
 
 // Returns --split's text for nccl-tests' NCCL_TESTS_SPLIT: AND, OR, MOD, DIV or & | % / and a
-// number, with or without space between. Throws UsageError naming `option`.
+// number, with or without space or colon between. Throws UsageError naming `option`.
 std::string SplitOfNcclTests(std::string_view option, std::string_view text);
 
 }  // namespace hockney

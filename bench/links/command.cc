@@ -109,7 +109,9 @@ int Links::Run() {
   run_ = rig.facts();
   OpenFolder();
   LinkRunner runner(rig.context(), options_.most_bytes);
-  const LinkFindings found = SurveyLinks(runner, topology, options_, [&](const LinkRow& row) {
+  LinkOptions options = options_;
+  options.ranks_share_cores = rig.context().oversubscribed;
+  const LinkFindings found = SurveyLinks(runner, topology, options, [&](const LinkRow& row) {
     if (folder_) folder_->AppendLinks({&row, 1});
   });
   rig.NoteTransports();
@@ -118,6 +120,11 @@ int Links::Run() {
     run_["transports"] = rig.facts().value("transports", nlohmann::ordered_json::array());
     run_.update(LinksJson(found));
     fmt::print("{}", LinksText(found, topology));
+    if (options.ranks_share_cores) {
+      fmt::print(
+          "ranks share cores: latencies, gaps and overheads say little about links, and racks are "
+          "not looked for\n");
+    }
     if (!found.measured_racks.racks.empty()) {
       std::ofstream(folder_->path() / "cluster.json") << FormatClusterFile(found.measured_racks);
     }
@@ -137,7 +144,9 @@ Runner AddLinks(CLI::App& program) {
   CLI::App& command = *program.add_subcommand(
       "links", "Measure the links between ranks: latency, rate, both directions, pairs at once");
   command.add_option("-b", texts->least, "Smallest message")->capture_default_str();
-  command.add_option("-e", texts->most, "Largest message; less where one would take over 0.15 s")
+  command
+      .add_option("-e", texts->most,
+                  "Largest message, at least 8K; less where one would take over 0.15 s")
       ->capture_default_str();
   command.add_option("--budget", texts->budget, "Time for the samples of one point")
       ->capture_default_str();

@@ -89,7 +89,10 @@ std::string LinksText(const LinkFindings& findings, const Topology& topology) {
   text +=
       "\nlatency: half a round trip of the smallest message; GB/s: what more bytes take, between "
       "the "
-      "two largest sizes; duplex: both directions at once against one\n";
+      "two largest sizes; duplex: time of both directions at once over that of one, 1.00x is a "
+      "link "
+      "that loses nothing; gap: between small messages that follow each other; overhead: the "
+      "sender's time for one\n";
   return text;
 }
 

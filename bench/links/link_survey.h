@@ -19,7 +19,8 @@ struct LinkOptions {
   bool pairs = false;            // measure all pairs of ranks, however many
   bool rails = false;
   bool bisect = false;
-};
+  bool ranks_share_cores = false;  // then latencies say nothing of racks
+};  // sizes are least_bytes times powers of 4, and most_bytes
 
 // What was found of one level. Times in us, rates in GB/s (1e9 bytes).
 struct LevelFindings {

@@ -39,11 +39,13 @@ SwitchTree RacksByLatency(const PairMatrix& matrix, const Topology& topology) {
   for (int rank = 0; rank < topology.ranks(); ++rank) {
     node_of_rank.push_back(topology.node_of_rank(rank));
   }
-  // A pair was timed there and back as one, which says nothing of how its directions differ.
+  // A pair was timed there and back as one, so that its directions tell no noise; the interval
+  // does.
   std::vector<double> latency_us(ranks * ranks, std::numeric_limits<double>::quiet_NaN());
   for (std::size_t a = 0; a < ranks; ++a) {
     for (std::size_t b = 0; b < ranks; ++b) {
       if (node_of_rank[a] < node_of_rank[b]) latency_us[a * ranks + b] = matrix.time_us[a][b];
+      if (node_of_rank[a] > node_of_rank[b]) latency_us[a * ranks + b] = matrix.low_us[a][b];
     }
   }
   return ClusterByLatency(HostsOf(topology), HostLatencies(latency_us, node_of_rank));

@@ -123,6 +123,28 @@ TEST_F(WatchdogDeathTest, APeerThatSaidWhyItEndsIsNotNamedAgain) {
       testing::ExitedWithCode(3), "^$");
 }
 
+TEST_F(WatchdogDeathTest, APeerThatDoesNotAnswerIsNamed) {
+  EXPECT_EXIT(
+      {
+        std::vector<FileDescriptor> ends;
+        Watchdog::Options options = WithTimeout(0.1);
+        options.peers = MakeLinks(3, 0, &ends);
+        options.hosts = {"a", "a", "b"};
+        // Rank 1's watchdog answers whatever its work does; rank 2 has none that could.
+        std::vector<FileDescriptor> back(3);
+        back[0] = std::move(ends[1]);
+        Watchdog::Options other = WithTimeout(60, 1);
+        other.peers = std::move(back);
+        Watchdog peer(std::move(other));
+        Watchdog watchdog(std::move(options));
+        watchdog.SetLastWords(PrintWords);
+        watchdog.Arm("broadcast of MPI");
+        Sleep(60000);
+      },
+      testing::ExitedWithCode(4),
+      "in broadcast of MPI; rank 2 on b does not answer: it is stopped, or its host is\nlost 2,");
+}
+
 TEST_F(WatchdogDeathTest, AnIgnoredSignalEndsTheProcessWithSeven) {
   EXPECT_EXIT(
       {

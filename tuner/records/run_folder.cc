@@ -83,6 +83,8 @@ void MarkEnding(const fs::path& path, const RunEnding& ending) {
   const std::string file = (path / "run.json").string();
   auto run = ReadRun(path);
   if (run.is_null()) throw InputError(file + ":1:1: expected a run's JSON, found no file");
+  // Two parts of a network that has come apart may both write: the first one stays.
+  if (run.value("outcome", "") != "running") return;
   run["outcome"] = ending.outcome;
   run["exit_code"] = ending.exit_code;
   run["lost_rank"] = ending.lost_rank ? nlohmann::ordered_json(*ending.lost_rank) : nullptr;
@@ -104,8 +106,8 @@ RunFolder RunFolder::Create(const fs::path& path, CsvHeader header) {
   const bool is_empty_folder = fs::is_directory(path) && fs::is_empty(path);
   if (!is_empty_folder && (fs::exists(path) || !MakeFolder(path))) {
     throw std::invalid_argument(path.string() +
-                                ": exists; expected a folder that is new or empty, or --append to "
-                                "add a launch to it");
+                                ": exists; expected a folder that is new or empty (a sweep can "
+                                "--append to one)");
   }
   return folder;
 }

@@ -140,7 +140,7 @@ TEST(GroupReportTest, TheChoiceIsTheOneWhoseSlowestGroupIsFastest) {
   EXPECT_THAT(text, HasSubstr("direct"));
   EXPECT_THAT(text, HasSubstr("6.00"));
   EXPECT_THAT(text, HasSubstr("1 (ranks 2-3)"));
-  EXPECT_THAT(text, HasSubstr("1.20x"));
+  EXPECT_THAT(text, HasSubstr("1.50x"));
   EXPECT_THAT(text, ::testing::Not(HasSubstr("ring")));
 }
 

@@ -34,6 +34,7 @@ PairMatrix MakeMatrix(int hosts, double near_us, double far_us) {
                                          : us;
     }
   }
+  matrix.low_us = matrix.time_us;
   return matrix;
 }
 
@@ -52,6 +53,14 @@ TEST(MeasuredRacksTest, EqualLatenciesAndFewHostsShowNone) {
   EXPECT_THAT(RacksByLatency(MakeMatrix(4, 5, 5), MakeTopology(4, {})).racks, IsEmpty());
   EXPECT_THAT(RacksByLatency(MakeMatrix(3, 5, 20), MakeTopology(3, {})).racks, IsEmpty());
   EXPECT_EQ(MeasuredRacksText({}, MakeTopology(4, {})), "");
+}
+
+TEST(MeasuredRacksTest, WideIntervalsShowNone) {
+  PairMatrix matrix = MakeMatrix(4, 5, 9);
+  for (auto& row : matrix.low_us) {
+    for (double& us : row) us *= 0.5;
+  }
+  EXPECT_THAT(RacksByLatency(matrix, MakeTopology(4, {})).racks, IsEmpty());
 }
 
 TEST(MeasuredRacksTest, RacksThatWereToldAreCompared) {
