@@ -129,7 +129,7 @@ TEST_F(WatchdogDeathTest, APeerThatDoesNotAnswerIsNamed) {
         std::vector<FileDescriptor> ends;
         Watchdog::Options options = WithTimeout(0.1);
         options.peers = MakeLinks(3, 0, &ends);
-        options.hosts = {"a", "a", "b"};
+        options.hosts.assign(3, "b");
         // Rank 1's watchdog answers whatever its work does; rank 2 has none that could.
         std::vector<FileDescriptor> back(3);
         back[0] = std::move(ends[1]);
