@@ -35,10 +35,10 @@ std::int64_t IntervalNs(int rounds, double timeout_seconds) {
 
 ClockGroups GroupByClock(Session& session, const std::string& name) {
   ClockGroups groups;
-  std::map<std::vector<std::byte>, int> numbers;
-  for (auto& theirs : session.AllGather(std::as_bytes(std::span(name)))) {
-    const auto [place, is_new] =
-        numbers.try_emplace(std::move(theirs), static_cast<int>(groups.firsts.size()));
+  std::map<std::string, int> numbers;
+  for (const auto& theirs : session.AllGather(std::as_bytes(std::span(name)))) {
+    const std::string clock(reinterpret_cast<const char*>(theirs.data()), theirs.size());
+    const auto [place, is_new] = numbers.try_emplace(clock, static_cast<int>(groups.firsts.size()));
     if (is_new) groups.firsts.push_back(static_cast<int>(groups.of_rank.size()));
     groups.of_rank.push_back(place->second);
   }
