@@ -12,6 +12,7 @@ namespace {
 
 std::vector<std::string> HostsOf(const Topology& topology) {
   std::vector<std::string> hosts;
+  hosts.reserve(topology.nodes());
   for (int node = 0; node < topology.nodes(); ++node) hosts.push_back(topology.host_name(node));
   return hosts;
 }
@@ -36,6 +37,7 @@ SwitchTree RacksByLatency(const PairMatrix& matrix, const Topology& topology) {
   if (topology.nodes() < kLeastHosts) return {};
   const auto ranks = static_cast<std::size_t>(topology.ranks());
   std::vector<int> node_of_rank;
+  node_of_rank.reserve(ranks);
   for (int rank = 0; rank < topology.ranks(); ++rank) {
     node_of_rank.push_back(topology.node_of_rank(rank));
   }

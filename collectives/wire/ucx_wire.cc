@@ -47,7 +47,7 @@ class UcxWire::Impl {
   ~Impl();
 
   void Start(Session& session, const std::string& interfaces);
-  void TakeMessages(bool on);
+  ucs_status_t TakeMessages(bool on);
   const std::shared_ptr<Engine>& engine() const { return engine_; }
   void Connect(std::span<const int> peers, double timeout_seconds);
   void Send(int peer, WireSend& send, std::span<const std::byte> data);
@@ -117,7 +117,7 @@ void UcxWire::Impl::Start(Session& session, const std::string& interfaces) {
     }
   });
   message_id_ = ++engine_->wires;
-  TakeMessages(true);
+  HOCKNEY_CHECK(TakeMessages(true));
   nonce_ = AgreeNonce(session);
   addresses_ = session.AllGather(address);
   for (int r = 0; r < session.ranks(); ++r) {
@@ -126,14 +126,14 @@ void UcxWire::Impl::Start(Session& session, const std::string& interfaces) {
   }
 }
 
-void UcxWire::Impl::TakeMessages(bool on) {
+ucs_status_t UcxWire::Impl::TakeMessages(bool on) {
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                        UCP_AM_HANDLER_PARAM_FIELD_ARG;
   handler.id = message_id_;
   handler.cb = on ? TakeMessage : nullptr;
   handler.arg = this;
-  HOCKNEY_CHECK(ucp_worker_set_am_recv_handler(engine_->worker.get(), &handler));
+  return ucp_worker_set_am_recv_handler(engine_->worker.get(), &handler);
 }
 
 // Closes by force: the peers may be gone, and nothing is in flight that anyone waits for.
@@ -152,7 +152,7 @@ UcxWire::Impl::~Impl() {
     ucp_request_free(request);
   }
   // Another wire may keep the engine running.
-  if (message_id_ > 0) TakeMessages(false);
+  if (message_id_ > 0) static_cast<void>(TakeMessages(false));
 }
 
 void UcxWire::Impl::Fail(int rank, ucs_status_t status) {
