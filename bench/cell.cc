@@ -85,6 +85,7 @@ bool CellRunner::Run() {
   }
   for (Competitor& c : competitors_) c.active = !c.prepared.empty();
   if (options_.checks > 0 && cell_.collective != Collective::kBarrier) CheckAll();
+  context_.watchdog->EndActivity("the agreement of groups");  // labels may move
   AgreeOnCompetitors(*context_.groups, competitors_);
   AddBoundPasses();
   schedule_.Begin();
@@ -234,7 +235,6 @@ void CellRunner::FinishRows() {
     }
     SetShaping(c->row);
   }
-  competitors_.erase(rows_end, competitors_.end());
 }
 
 }  // namespace hockney

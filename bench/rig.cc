@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <set>
 
 #include "bench/probes.h"
 #include "bench/signals.h"
@@ -25,19 +24,11 @@ constexpr int kLanesPerDataLane = 4;
 // memory.
 constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
 
-// Hosts that the ranks of `session` are on. Collective.
-int CountHosts(Session& session, Session& local) {
-  const std::vector<int> firsts = FirstRanksOfHosts(session, local);
-  return static_cast<int>(std::set<int>(firsts.begin(), firsts.end()).size());
-}
-
-// The most ranks that a host has, the same on all. Collective.
-std::size_t MostRanksOnAHost(Session& session, Session& local) {
+// The number of ranks of each host, by its first rank, the same on all. Collective.
+std::map<int, std::size_t> CountRanks(Session& session, Session& local) {
   std::map<int, std::size_t> ranks;
   for (const int first : FirstRanksOfHosts(session, local)) ++ranks[first];
-  std::size_t most = 0;
-  for (const auto& [first, count] : ranks) most = std::max(most, count);
-  return most;
+  return ranks;
 }
 
 // The largest cache of any rank, for all: buffers must be laid out alike. Collective.
@@ -61,8 +52,11 @@ Rig::Rig(Session& session, const SweepOptions& options, const Launch& launch)
       place_(PlaceRank(session, local_)),
       llc_(AgreeOnCache(session, FindLastLevelCache(*place_.machine, options.llc_bytes))),
       groups_(session, options.split),
-      group_local_(groups_.session().SplitSharedMemory()),
-      group_hosts_(CountHosts(groups_.session(), group_local_)) {}
+      group_local_(groups_.session().SplitSharedMemory()) {
+  const auto ranks = CountRanks(groups_.session(), group_local_);
+  group_hosts_ = static_cast<int>(ranks.size());
+  for (const auto& [first, count] : ranks) most_local_ranks_ = std::max(most_local_ranks_, count);
+}
 
 std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   std::size_t bytes = 0;
@@ -72,14 +66,13 @@ std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   return bytes;
 }
 
-HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) {
+HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
   HostDomain::Options options;
   const int data_lanes = options_.lanes.empty()
                              ? MostUsualLanes(group_hosts_)
                              : *std::max_element(options_.lanes.begin(), options_.lanes.end());
   options.lanes = (group_hosts_ == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
-  const std::size_t connections = static_cast<std::size_t>(options.lanes) *
-                                  MostRanksOnAHost(groups_.session(), group_local_) *
+  const std::size_t connections = static_cast<std::size_t>(options.lanes) * most_local_ranks_ *
                                   static_cast<std::size_t>(options.limits.slots);
   options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
                                                       4096, options.limits.slot_bytes);
@@ -162,7 +155,7 @@ void Rig::NoteTransports() {
 Rig::Ground Rig::MakeGround(Session& session, Session& local,
                             const HostDomain::Options& options) const {
   Ground ground;
-  if (CountHosts(session, local) == 1) {
+  if (local.ranks() == session.ranks()) {
     ground.domain = std::make_unique<HostDomain>(session, options);
   } else {
     auto hosts = GatherHostNames(session);

@@ -43,7 +43,7 @@ class Rig {
     std::unique_ptr<HostExecutor> executor = {};
   };
   Ground MakeGround(Session& session, Session& local, const HostDomain::Options& options) const;
-  HostDomain::Options DomainOptions(std::span<const Cell> cells);  // collective
+  HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
   // Where all ranks meet.
   const Ground& common() const { return groups_.is_split() ? all_ : ours_; }
   void MakeTimer();
@@ -60,6 +60,7 @@ class Rig {
   RankGroups groups_;
   Session group_local_;  // the ranks of this group on this host
   int group_hosts_ = 1;
+  std::size_t most_local_ranks_ = 1;        // of the group on one host, the same on all
   std::optional<RankPlacement> placement_;  // within the group; empty: it is on one host
   nlohmann::ordered_json facts_;
   Ground all_;   // nothing without --split

@@ -16,10 +16,8 @@ void TextReporter::Start(const nlohmann::ordered_json& facts) {
   const auto ranks_per_host = facts["ranks_per_host"].get<std::vector<int>>();
   fmt::print("ranks {}, hosts {}, ranks per host {}\n", facts["rank_count"].get<int>(),
              ranks_per_host.size(), FormatRanksPerNode(ranks_per_host));
-  if (facts["groups"].is_object()) {
-    facts["groups"]["ranks"].get_to(groups_);
-    fmt::print("{}", DescribeGroups(facts["groups"]["split"].get<std::string>(), groups_));
-  }
+  groups_ = ReadGroups(facts);
+  fmt::print("{}", DescribeGroups(facts));
   std::fflush(stdout);
 }
 

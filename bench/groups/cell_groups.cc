@@ -98,7 +98,9 @@ void CollectCompetitors(RankGroups& groups, std::vector<Competitor>& competitors
                         const std::function<void(const Competitor&)>& emit) {
   if (!groups.is_split()) {
     if (!Leads(groups)) return;
-    for (const Competitor& competitor : competitors) emit(competitor);
+    for (const Competitor& competitor : competitors) {
+      if (IsRow(competitor)) emit(competitor);
+    }
     return;
   }
   Json mine = Json::array();

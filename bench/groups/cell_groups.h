@@ -20,7 +20,7 @@ void AgreeOnCompetitors(RankGroups& groups, std::vector<Competitor>& competitors
 // group wants is timed in all of them.
 CellSchedule::Plan AgreeOnPlan(RankGroups& groups, const CellSchedule::Plan& mine);
 
-// Hands rank 0 every group's competitors, one after the other with their groups side by side.
+// Hands rank 0 every group's rows, one after the other with their groups side by side.
 // Others hand over theirs.
 void CollectCompetitors(RankGroups& groups, std::vector<Competitor>& competitors,
                         const std::function<void(const Competitor&)>& emit);

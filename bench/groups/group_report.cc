@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 #include <vector>
@@ -81,8 +82,16 @@ std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& gro
 
 }  // namespace
 
-std::string DescribeGroups(const std::string& split, const GroupMembers& groups) {
-  std::string text = fmt::format("groups {}, by {}, all at once:", groups.size(), split);
+GroupMembers ReadGroups(const nlohmann::ordered_json& facts) {
+  const auto& groups = facts["groups"];
+  return groups.is_object() ? groups["ranks"].get<GroupMembers>() : GroupMembers();
+}
+
+std::string DescribeGroups(const nlohmann::ordered_json& facts) {
+  const GroupMembers groups = ReadGroups(facts);
+  if (groups.empty()) return "";
+  std::string text = fmt::format("groups {}, by {}, all at once:", groups.size(),
+                                 facts["groups"]["split"].get<std::string>());
   for (std::size_t group = 0; group < std::min(groups.size(), kMostListedGroups); ++group) {
     text +=
         fmt::format("{} {} (ranks {})", group == 0 ? "" : ",", group, FormatCpuList(groups[group]));

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "topology/cluster_file.h"
 #include "topology/collect_topology.h"
 #include "tuner/records.h"
+#include "tuner/records/line_file.h"
 
 namespace hockney {
 namespace {
@@ -126,7 +126,8 @@ int Links::Run() {
           "not looked for\n");
     }
     if (!found.measured_racks.racks.empty()) {
-      std::ofstream(folder_->path() / "cluster.json") << FormatClusterFile(found.measured_racks);
+      ReplaceFile((folder_->path() / "cluster.json").string(),
+                  FormatClusterFile(found.measured_racks));
     }
     if (!found.finished) {
       fmt::print(stderr, "hockney links: interrupted; what was finished is kept\n");

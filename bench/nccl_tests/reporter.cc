@@ -50,10 +50,8 @@ NcclTestsReporter::NcclTestsReporter(NcclTestsRun run, NcclTestsEnvironment envi
       time_(time) {}
 
 void NcclTestsReporter::Start(const nlohmann::ordered_json& facts) {
-  if (facts["groups"].is_object()) {
-    facts["groups"]["ranks"].get_to(groups_);
-    fmt::print("# {}", DescribeGroups(facts["groups"]["split"].get<std::string>(), groups_));
-  }
+  groups_ = ReadGroups(facts);
+  if (!groups_.empty()) fmt::print("# {}", DescribeGroups(facts));
   run_.devices = ReadDevices(facts, groups_);
   if (!run_.options.json_path.empty()) {
     json_.emplace(run_, JsonStart{.arguments = arguments_, .environment = ProcessEnvironment()});
