@@ -79,6 +79,14 @@ TEST(BlockMachineTest, CountersAndFlagsPassTheirEnds) {
   EXPECT_EQ(RunBlocks(2, cases, 2, (std::uint64_t{1} << 32) - 20), "");
 }
 
+TEST(BlockMachineTest, PacketsAreCleanBeforeTheirFlagsStartAgain) {
+  const auto blocks = [](Session& session, HostDomain& domain) {
+    return MakeBlockPreparer(session, domain, 2);
+  };
+  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8, blocks), 0);
+  EXPECT_GT(testing::CountPacketsLeft(0, blocks), 0) << "so the count above says something";
+}
+
 TEST(BlockMachineTest, HierarchicalRowsEqualTheReference) {
   const RankPlacement placement =
       testing::PlaceRanks(testing::Even(2, 2), testing::RankOrder::kRoundRobin);

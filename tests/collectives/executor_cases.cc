@@ -1,5 +1,7 @@
 #include "tests/collectives/executor_cases.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -9,6 +11,7 @@
 namespace hockney::testing {
 namespace {
 
+constexpr double kTimeoutSeconds = 60;
 constexpr std::size_t kGuardBytes = 256;
 constexpr std::byte kGuard{0xa5};
 
@@ -78,6 +81,11 @@ void RunOnImages(const ExecutorCase& test, const Layout& layout, const CallFlow&
   RunReference(programs, layout, test.op, flow.flow, buffers);
 }
 
+Preparer PreparerOf(HostExecutor& executor) {
+  return [&executor](const Call& call, const Algorithm& row, const CallFlow& flow,
+                     StorePolicy store) { return executor.Prepare(call, row, flow, store); };
+}
+
 }  // namespace
 
 void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes) {
@@ -127,9 +135,7 @@ std::size_t ArenaBytes(const ExecutorCase& test) {
 
 std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
                     const ExecutorCase& test, int calls) {
-  const auto prepare = [&](const Call& call, const Algorithm& row, const CallFlow& flow,
-                           StorePolicy store) { return executor.Prepare(call, row, flow, store); };
-  return RunCase(session, domain, prepare, test, calls);
+  return RunCase(session, domain, PreparerOf(executor), test, calls);
 }
 
 std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepare,
@@ -177,9 +183,7 @@ std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepar
 }
 
 std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
-                     int calls,
-                     const std::function<Preparer(Session&, HostDomain&)>& make_preparer) {
-  constexpr double kTimeoutSeconds = 60;
+                     int calls, const MakePreparer& make_preparer) {
   for (const ExecutorCase& test : cases) {
     options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
   }
@@ -188,15 +192,38 @@ std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDoma
     HostDomain domain(session, options);
     HostExecutor executor(session, domain,
                           {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
-    const Preparer preparer = make_preparer ? make_preparer(session, domain) : Preparer();
+    const Preparer preparer = make_preparer ? make_preparer(session, domain) : PreparerOf(executor);
     for (const ExecutorCase& test : cases) {
-      const std::string wrong = preparer ? RunCase(session, domain, preparer, test, calls)
-                                         : RunCase(session, domain, executor, test, calls);
+      const std::string wrong = RunCase(session, domain, preparer, test, calls);
       if (session.rank() == 0 && result.empty()) result = wrong;
     }
     session.Barrier();
   });
   return result;
+}
+
+int CountPacketsLeft(std::uint64_t first_count, const MakePreparer& make_preparer) {
+  ExecutorCase test;
+  test.row = FindAlgorithm(Collective::kAllReduce, "one_shot");
+  test.counts = EvenCounts({Collective::kAllReduce, 2, 0}, 200);
+  test.parameters.protocol = Protocol::kLl;
+  HostDomain::Options options;
+  options.arena_bytes = ArenaBytes(test);
+  options.limits.packet_slot_bytes = 1024;
+  options.first_count = first_count;
+  int left = 0;
+  RunThreadRanks(2, kTimeoutSeconds, [&](Session& session) {
+    HostDomain domain(session, options);
+    HostExecutor executor(session, domain,
+                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
+    const Preparer preparer = make_preparer ? make_preparer(session, domain) : PreparerOf(executor);
+    EXPECT_EQ(RunCase(session, domain, preparer, test, options.limits.slots), "");
+    const std::size_t words = options.limits.slots * domain.PacketWords();
+    const auto* inbox = domain.At(0, 1 - session.rank()).packet_inbox;
+    for (std::size_t i = 0; i < words && session.rank() == 0; ++i) left += inbox[i].load() != 0;
+    session.Barrier();
+  });
+  return left;
 }
 
 }  // namespace hockney::testing

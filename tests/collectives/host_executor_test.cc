@@ -100,34 +100,10 @@ TEST(HostExecutorCountersTest, CountersRunOnOverTheir31And32BitLimits) {
   }
 }
 
-// Packets that a rank's inbox still holds after eight long messages on each connection, from
-// `first_count` on.
-int CountPacketsLeft(std::uint64_t first_count) {
-  int left = 0;
-  RunThreadRanks(2, kTimeoutSeconds, [&](Session& session) {
-    const ExecutorCase base =
-        MakeCase(*FindAlgorithm(Collective::kAllReduce, "one_shot"), 2, 0, 200);
-    ExecutorCase test = base;
-    test.parameters.protocol = Protocol::kLl;
-    HostDomain::Options options;
-    options.arena_bytes = testing::ArenaBytes(test);
-    options.limits.packet_slot_bytes = 1024;
-    options.first_count = first_count;
-    HostDomain domain(session, options);
-    HostExecutor executor(session, domain,
-                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
-    EXPECT_EQ(testing::RunCase(session, domain, executor, test, options.limits.slots), "");
-    const std::size_t words = options.limits.slots * domain.PacketWords();
-    const auto* inbox = domain.At(0, 1 - session.rank()).packet_inbox;
-    for (std::size_t i = 0; i < words && session.rank() == 0; ++i) left += inbox[i].load() != 0;
-    session.Barrier();
-  });
-  return left;
-}
-
 TEST(HostExecutorCountersTest, PacketsAreCleanBeforeTheirFlagsStartAgain) {
-  EXPECT_EQ(CountPacketsLeft((std::uint64_t{1} << 31) - 8), 0);
-  EXPECT_GT(CountPacketsLeft(0), 0) << "elsewhere they stay, so the count above says something";
+  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8), 0);
+  EXPECT_GT(testing::CountPacketsLeft(0), 0)
+      << "elsewhere they stay, so the count above says something";
 }
 
 TEST(HostExecutorVectorsTest, SkewedCountsAndEmptyBlocksEqualTheReference) {
