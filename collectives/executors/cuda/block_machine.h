@@ -13,8 +13,8 @@ namespace hockney {
 // The Machine of a lane that a block of threads drives, on a GPU or, to be tested, on a CPU. Every
 // thread runs the interpreter with its own equal LaneState; thread 0 alone touches counters. A
 // wait: thread 0 acquires, a barrier tells all. A post: a barrier, then thread 0 releases. So the
-// barriers carry to and from the other threads what the counters carry between ranks; packets need
-// neither, since each brings its flag. Team is the block:
+// barriers carry to and from the other threads what the counters carry between ranks, and so do
+// the lengths at the head of messages in packets. Team is the block:
 //   using Access = ...;  as ConnectionProtocol has it
 //   int thread();  int threads();
 //   void Sync();  bool Any(bool);  where all threads meet; the latter tells whether any said true.
@@ -117,13 +117,15 @@ class BlockMachine {
     return static_cast<std::size_t>(message & static_cast<std::uint64_t>(call_.slots - 1));
   }
 
-  // Threads look at one word each. The length comes with a flag like the data, so no order is
-  // needed between them; what one thread has seen the barrier lets all see.
+  // The sender's threads have written their words before its thread 0 releases the length, so one
+  // acquire orders everything; threads check the flags of a word each all the same. Without that
+  // order a word would be whole, but what its sender read before could be overwritten too early:
+  // proofs take a message for an order in time.
   HOCKNEY_HOST_DEVICE bool PacketsReady(Connection& c) {
     if (IsFirst()) {
       operands_.packets = c.packet_inbox + SlotOf(c.packets.read) * call_.packet_words;
       operands_.flag = PacketFlag(c.packets.read);
-      operands_.head = Access::Load(operands_.packets[0]);
+      operands_.head = Access::Acquire(operands_.packets[0]);  // pairs with Pack
     }
     team_.Sync();
     bool missing = !HasFlag(operands_.head);
@@ -290,13 +292,13 @@ class BlockMachine {
     }
     team_.Sync();
     auto* const packets = const_cast<std::atomic<std::uint64_t>*>(operands_.packets);
-    if (IsFirst()) Access::Store(packets[0], operands_.flag | bytes);
     for (std::size_t i = team_.thread(); i < (bytes + 3) / 4; i += team_.threads()) {
       std::uint32_t word = 0;
       __builtin_memcpy(&word, operands_.staged + 4 * i, sizeof word);
       Access::Store(packets[1 + i], operands_.flag | word);
     }
-    team_.Sync();  // thread 0 may look for another message
+    team_.Sync();  // all words are there, and thread 0 may look for another message
+    if (IsFirst()) Access::Release(packets[0], operands_.flag | bytes);
   }
 
   const BlockCall& call_;
