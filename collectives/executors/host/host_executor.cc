@@ -1,5 +1,6 @@
 #include "collectives/executors/host/host_executor.h"
 
+#include <fmt/format.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -129,7 +130,7 @@ class HostPrepared : public Prepared {
                          " because another rank failed");
     }
     std::string text = "rank " + std::to_string(domain_.rank()) + " waited " +
-                       std::to_string(static_cast<int>(options_.timeout_seconds)) + " s in " +
+                       fmt::format("{:g}", options_.timeout_seconds) + " s in " +
                        std::string(Name(program_.shape.collective)) + ":";
     for (std::size_t lane = 0; lane < states_.size(); ++lane) {
       const LaneState& state = states_[lane];
