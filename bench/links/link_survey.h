@@ -12,6 +12,7 @@
 
 namespace hockney {
 
+// Sizes are least_bytes times powers of 4, and most_bytes.
 struct LinkOptions {
   std::uint64_t least_bytes = 8;
   std::uint64_t most_bytes = std::uint64_t{16} << 20;
@@ -20,7 +21,7 @@ struct LinkOptions {
   bool rails = false;
   bool bisect = false;
   bool ranks_share_cores = false;  // then latencies say nothing of racks
-};  // sizes are least_bytes times powers of 4, and most_bytes
+};
 
 // What was found of one level. Times in us, rates in GB/s (1e9 bytes).
 struct LevelFindings {
