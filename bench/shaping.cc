@@ -3,14 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 
 #include "bench/options.h"
+#include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/input_file.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
@@ -20,15 +20,13 @@ constexpr const char* kVariable = "HOCKNEY_SHAPING_FILE";
 constexpr std::uint64_t kIsolatedBursts = 64;
 constexpr std::uint64_t kStreamedBursts = 16;
 
-// Rank 0's file, on every rank.
+// Rank 0's file, on every rank; empty without one.
 std::string ShareText(Session& session) {
   std::string text;
-  const char* path = session.rank() == 0 ? std::getenv(kVariable) : nullptr;
-  if (path != nullptr) {
-    std::ifstream file(path);
-    text.assign(std::istreambuf_iterator<char>(file), {});
-    if (text.empty()) text = "no";  // no JSON: said below
-  }
+  RunOnAllOrThrow(session, [&] {
+    const char* path = session.rank() == 0 ? std::getenv(kVariable) : nullptr;
+    if (path != nullptr) text = ReadInputFile(path) + "\n";  // also an empty file is no JSON
+  });
   const auto all = session.AllGather(std::as_bytes(std::span(text)));
   return {reinterpret_cast<const char*>(all[0].data()), all[0].size()};
 }

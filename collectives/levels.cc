@@ -172,8 +172,10 @@ std::string WhyNotHierarchical(Collective collective, const Parameters& paramete
   if (parameters.placement == nullptr) return "all ranks are on one node";
   const auto nodes = RanksByNode(*parameters.placement);
   if (nodes.size() < 2) return "all ranks are on one node";
-  if (collective == Collective::kAllToAll && !AllEqual(nodes)) {
-    return "all_to_all needs as many ranks on each node";
+  if (collective == Collective::kAllToAll && !AllEqual(nodes) &&
+      RanksByNode(EqualNodes(*parameters.placement))[0].size() == 1) {
+    return "nodes of unlike numbers of ranks with no common divisor: all_to_all would be the flat "
+           "algorithm";
   }
   if (levels.rack.empty()) return "";
   const auto racks = NodesByRack(*parameters.placement);

@@ -1,6 +1,7 @@
 #include "collectives/placement.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
@@ -42,6 +43,27 @@ std::vector<std::vector<int>> NodesByRack(const RankPlacement& placement) {
                                 " nodes, expected " + std::to_string(nodes));
   }
   return Invert(placement.rack_of_node, "rack");
+}
+
+RankPlacement EqualNodes(const RankPlacement& placement) {
+  const auto nodes = RanksByNode(placement);
+  std::size_t width = 0;
+  for (const auto& ranks : nodes) width = std::gcd(width, ranks.size());
+  RankPlacement equal = placement;
+  equal.rack_of_node.clear();
+  int parts = 0;
+  for (std::size_t node = 0; node < nodes.size(); ++node) {
+    for (std::size_t local = 0; local < nodes[node].size(); ++local) {
+      if (local % width == 0) {
+        ++parts;
+        if (!placement.rack_of_node.empty()) {
+          equal.rack_of_node.push_back(placement.rack_of_node.at(node));
+        }
+      }
+      equal.node_of_rank[nodes[node][local]] = parts - 1;
+    }
+  }
+  return equal;
 }
 
 RankPlacement OneNode(int ranks) {

@@ -20,6 +20,10 @@ std::vector<std::vector<int>> RanksByNode(const RankPlacement& placement);
 // and if not every node has a rack.
 std::vector<std::vector<int>> NodesByRack(const RankPlacement& placement);
 
+// The placement with every node cut into nodes of as many ranks: the greatest common divisor of
+// the nodes' numbers of ranks, neighbours in local index together. Throws as RanksByNode.
+RankPlacement EqualNodes(const RankPlacement& placement);
+
 // All ranks on one node.
 RankPlacement OneNode(int ranks);
 

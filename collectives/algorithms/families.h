@@ -84,7 +84,8 @@ RankProgram NaiveShift(const Shape& shape, int rank, const Parameters& parameter
 
 // Other rows, inside nodes and between them, as `parameters.levels` and `parameters.placement` say
 // (empty: the usual ones, on one node): all_reduce, reduce_scatter, all_gather, all_to_all,
-// broadcast and reduce. Rank j of a node talks to rank j of other nodes. Throws
+// broadcast and reduce. Rank j of a node talks to rank j of other nodes. all_to_all cuts nodes of
+// unlike numbers of ranks into equal ones first (see EqualNodes). Throws
 // std::invalid_argument, with the reason, for levels that do not fit and placements that have no
 // such program (see WhyNotHierarchical). Source: "Optimization of collective communication for
 // heterogeneous HPC platforms" describes such compositions; NCCL's and Open MPI's (coll/han) are of

@@ -83,6 +83,17 @@ Levels WithDefaults(Collective collective, const Parameters& parameters) {
   return UsualLevels(collective, parameters.protocol, nullptr).at(0);
 }
 
+// all_to_all stages blocks by (source, node of the target), so nodes must be alike.
+Hierarchy FindPlace(const Shape& shape, int rank, const Parameters& parameters) {
+  if (shape.collective != kAllToAll || parameters.placement == nullptr) {
+    return FindHierarchy(shape.ranks, rank, parameters);
+  }
+  const RankPlacement equal = EqualNodes(*parameters.placement);
+  Parameters placed = parameters;
+  placed.placement = &equal;
+  return FindHierarchy(shape.ranks, rank, placed);
+}
+
 Planner::Planner(const Shape& shape, int rank, const Parameters& parameters)
     : shape_(shape), parameters_(parameters), inner_(parameters) {
   if (shape.root < 0 || shape.root >= shape.ranks || rank < 0 || rank >= shape.ranks) {
@@ -95,8 +106,8 @@ Planner::Planner(const Shape& shape, int rank, const Parameters& parameters)
   parameters_.levels = WithDefaults(shape.collective, parameters);
   const std::string unfit = WhyUnfit(shape.collective, parameters_.levels, parameters_.protocol);
   if (!unfit.empty()) throw std::invalid_argument(NameOf(parameters_.levels) + ": " + unfit);
-  hierarchy_ = FindHierarchy(shape.ranks, rank, parameters_);
-  root_ = FindHierarchy(shape.ranks, shape.root, parameters_);
+  hierarchy_ = FindPlace(shape, rank, parameters_);
+  root_ = FindPlace(shape, shape.root, parameters_);
   is_root_ = rank == shape.root;
   inner_.lanes = 1;
   inner_.in_place = true;
@@ -134,9 +145,6 @@ void Planner::MakeCut() {
     share_[level] = share_[level - 1] / (level == 1 ? hierarchy_.rails : below.width);
   }
   if (shape_.collective == kAllToAll) {
-    if (hierarchy_.rails != hierarchy_.levels[0].width) {
-      throw std::invalid_argument("hierarchical all_to_all needs as many ranks on each node");
-    }
     for (int level = 0; level < levels(); ++level) {
       const PlannedPhase phase = MakePhase(kAllToAll, level);
       const RankProgram inner = phase.row->build(phase.shape, phase.index, inner_);
