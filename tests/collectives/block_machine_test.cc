@@ -3,15 +3,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/collectives/block_executor.h"
+#include "collectives/executors/cuda/cuda_executor.h"
+#include "tests/collectives/executor_cases.h"
 #include "tests/collectives/placements.h"
+#include "tests/collectives/thread_device.h"
 #include "topology/check.h"
 
 namespace hockney {
 namespace {
 
 using testing::ExecutorCase;
-using testing::MakeBlockPreparer;
+using testing::Ground;
+
+constexpr double kTimeoutSeconds = 60;
 
 HostDomain::Options SmallSlots(int lanes, std::uint64_t first_count = 0) {
   HostDomain::Options options;
@@ -23,12 +27,64 @@ HostDomain::Options SmallSlots(int lanes, std::uint64_t first_count = 0) {
   return options;
 }
 
+// What a rank on a device consists of; each rank has a device of its own.
+struct DeviceParts {
+  std::unique_ptr<Device> device;
+  CudaDomain domain;
+  CudaExecutor executor;
+
+  DeviceParts(Session& session, const HostDomain::Options& options,
+              const CudaExecutor::Options& of_executor, int resident_blocks)
+      : device(testing::MakeThreadDevice({.resident_blocks = resident_blocks})),
+        domain(session, *device,
+               {.arena_bytes = options.arena_bytes,
+                .lanes = options.lanes,
+                .limits = options.limits,
+                .first_count = options.first_count,
+                .kind = PeerMemoryKind::kFileDescriptor}),
+        executor(session, domain, of_executor) {}
+};
+
+Ground GroundOf(Session& session, const std::shared_ptr<DeviceParts>& parts) {
+  const CudaDomain& domain = parts->domain;
+  Ground ground;
+  ground.arena = domain.arena();
+  ground.limits = domain.options().limits;
+  ground.prepare = [parts](const Call& call, const Algorithm& row, const CallFlow& flow,
+                           StorePolicy) { return parts->executor.Prepare(call, row, flow); };
+  ground.write = [parts](std::span<const std::byte> bytes) {
+    parts->device->Write(parts->domain.arena(), bytes);
+  };
+  ground.read = [parts](std::size_t bytes) {
+    std::vector<std::byte> read(bytes);
+    parts->device->Read(read, parts->domain.arena());
+    return read;
+  };
+  ground.packets = [parts, &session](int peer) {
+    const SegmentPlan& plan = parts->domain.rank().plan();
+    std::byte* own = parts->domain.arena() - plan.ControlBytes();
+    const Connection end = plan.Join(0, session.rank(), own, peer, own, 0);
+    std::vector<std::uint64_t> words(plan.limits().slots * plan.PacketWords());
+    parts->device->Read(std::as_writable_bytes(std::span(words)),
+                        reinterpret_cast<const std::byte*>(end.packet_inbox));
+    return words;
+  };
+  return ground;
+}
+
+testing::MakeGround Blocks(int threads) {
+  return [threads](Session& session, const HostDomain::Options& options) {
+    return GroundOf(
+        session,
+        std::make_shared<DeviceParts>(
+            session, options,
+            CudaExecutor::Options{.threads = threads, .timeout_seconds = kTimeoutSeconds}, 1024));
+  };
+}
+
 std::string RunBlocks(int ranks, const std::vector<ExecutorCase>& cases, int threads,
                       std::uint64_t first_count = 0) {
-  return testing::RunCases(ranks, cases, SmallSlots(16, first_count), 2,
-                           [&](Session& session, HostDomain& domain) {
-                             return MakeBlockPreparer(session, domain, threads);
-                           });
+  return testing::RunCases(ranks, cases, SmallSlots(16, first_count), 2, Blocks(threads));
 }
 
 bool HasInPlace(Collective collective) {
@@ -80,11 +136,8 @@ TEST(BlockMachineTest, CountersAndFlagsPassTheirEnds) {
 }
 
 TEST(BlockMachineTest, PacketsAreCleanBeforeTheirFlagsStartAgain) {
-  const auto blocks = [](Session& session, HostDomain& domain) {
-    return MakeBlockPreparer(session, domain, 2);
-  };
-  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8, blocks), 0);
-  EXPECT_GT(testing::CountPacketsLeft(0, blocks), 0) << "so the count above says something";
+  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8, Blocks(2)), 0);
+  EXPECT_GT(testing::CountPacketsLeft(0, Blocks(2)), 0) << "so the count above says something";
 }
 
 TEST(BlockMachineTest, HierarchicalRowsEqualTheReference) {
@@ -107,26 +160,48 @@ TEST(BlockMachineTest, HierarchicalRowsEqualTheReference) {
   EXPECT_EQ(RunBlocks(4, cases, 2), "");
 }
 
-TEST(BlockMachineTest, ARankThatDoesNotComeEndsTheOthersWait) {
+// Makes a ring all-reduce of two ranks ready on a device of `resident_blocks`.
+std::unique_ptr<Prepared> PrepareRing(Session& session, DeviceParts& parts, int lanes) {
+  const Algorithm& row = *FindAlgorithm(Collective::kAllReduce, "ring");
+  Call call;
+  call.shape = {Collective::kAllReduce, session.ranks(), 0};
+  call.counts = EvenCounts(call.shape, 64);
+  call.input = parts.domain.arena();
+  call.output = parts.domain.arena() + 1024;
+  Parameters parameters;
+  parameters.lanes = lanes;
+  return parts.executor.Prepare(
+      call, row,
+      ChooseFlow(row, call.counts, call.type, parameters, parts.domain.options().limits));
+}
+
+TEST(CudaExecutorTest, ARankThatDoesNotComeEndsTheOthersWait) {
   RunThreadRanks(2, 30, [](Session& session) {
     HostDomain::Options options = SmallSlots(4);
     options.arena_bytes = 4096;
-    HostDomain domain(session, options);
-    const auto prepare = MakeBlockPreparer(session, domain, 2, 0.2);
-    const Algorithm& row = *FindAlgorithm(Collective::kAllReduce, "ring");
-    Call call;
-    call.shape = {Collective::kAllReduce, 2, 0};
-    call.counts = EvenCounts(call.shape, 64);
-    call.input = domain.arena().data();
-    call.output = domain.arena().data() + 1024;
-    const auto prepared =
-        prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, options.limits),
-                StorePolicy::kCached);
+    DeviceParts parts(session, options, {.threads = 2, .timeout_seconds = 0.2}, 1024);
+    const auto prepared = PrepareRing(session, parts, 1);
     if (session.rank() == 0) {
       EXPECT_THAT([&] { prepared->Run(); },
-                  ::testing::ThrowsMessage<TimeoutError>(::testing::HasSubstr("gave up at step")));
+                  ::testing::ThrowsMessage<TimeoutError>(::testing::AllOf(
+                      ::testing::HasSubstr("rank 0 waited 0.2"), ::testing::HasSubstr("all_reduce"),
+                      ::testing::HasSubstr("lane 0 at step"))));
     }
     session.Barrier();
+  });
+}
+
+TEST(CudaExecutorTest, MoreBlocksThanTheDeviceHoldsAreRefusedOnEveryRank) {
+  RunThreadRanks(2, 30, [](Session& session) {
+    HostDomain::Options options = SmallSlots(8);
+    options.arena_bytes = 4096;
+    // Rank 1's device is the small one.
+    DeviceParts parts(session, options, {.threads = 1, .ranks_on_device = 2, .timeout_seconds = 20},
+                      session.rank() == 0 ? 64 : 7);
+    PrepareRing(session, parts, 3)->Run();
+    EXPECT_THAT([&] { PrepareRing(session, parts, 4); },
+                ::testing::ThrowsMessage<std::invalid_argument>(
+                    ::testing::HasSubstr("expected at most 7 of 1 threads")));
   });
 }
 

@@ -81,11 +81,6 @@ void RunOnImages(const ExecutorCase& test, const Layout& layout, const CallFlow&
   RunReference(programs, layout, test.op, flow.flow, buffers);
 }
 
-Preparer PreparerOf(HostExecutor& executor) {
-  return [&executor](const Call& call, const Algorithm& row, const CallFlow& flow,
-                     StorePolicy store) { return executor.Prepare(call, row, flow, store); };
-}
-
 }  // namespace
 
 void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes) {
@@ -133,16 +128,51 @@ std::size_t ArenaBytes(const ExecutorCase& test) {
   return bytes;
 }
 
-std::string RunCase(Session& session, HostDomain& domain, HostExecutor& executor,
-                    const ExecutorCase& test, int calls) {
-  return RunCase(session, domain, PreparerOf(executor), test, calls);
+Ground HostGround(HostDomain& domain, HostExecutor& executor) {
+  const std::span<std::byte> arena = domain.arena();
+  Ground ground;
+  ground.arena = arena.data();
+  ground.limits = domain.options().limits;
+  ground.prepare = [&executor](const Call& call, const Algorithm& row, const CallFlow& flow,
+                               StorePolicy store) {
+    return executor.Prepare(call, row, flow, store);
+  };
+  ground.write = [arena](std::span<const std::byte> bytes) {
+    std::ranges::copy(bytes, arena.begin());
+  };
+  ground.read = [arena](std::size_t bytes) {
+    return std::vector<std::byte>(arena.begin(),
+                                  arena.begin() + static_cast<std::ptrdiff_t>(bytes));
+  };
+  ground.packets = [&domain](int peer) {
+    const auto* inbox = domain.At(0, peer).packet_inbox;
+    std::vector<std::uint64_t> words;
+    for (std::size_t i = 0; i < domain.options().limits.slots * domain.PacketWords(); ++i) {
+      words.push_back(inbox[i].load(std::memory_order_relaxed));
+    }
+    return words;
+  };
+  return ground;
 }
 
-std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepare,
-                    const ExecutorCase& test, int calls) {
+Ground MakeHostGround(Session& session, const HostDomain::Options& options) {
+  struct Parts {
+    HostDomain domain;
+    HostExecutor executor;
+    Parts(Session& ranks, const HostDomain::Options& options_of_domain)
+        : domain(ranks, options_of_domain),
+          executor(ranks, domain, {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds}) {}
+  };
+  const auto parts = std::make_shared<Parts>(session, options);
+  Ground ground = HostGround(parts->domain, parts->executor);
+  ground.parts = parts;
+  return ground;
+}
+
+std::string RunCase(Session& session, const Ground& ground, const ExecutorCase& test, int calls) {
   const int rank = session.rank();
   const CallFlow flow =
-      ChooseFlow(*test.row, test.counts, test.type, test.parameters, domain.options().limits);
+      ChooseFlow(*test.row, test.counts, test.type, test.parameters, ground.limits);
   const Layout layout(test.counts, test.type, flow.cut);
   const Room room = FindRoom(test, layout, rank);
   Call call;
@@ -150,16 +180,16 @@ std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepar
   call.counts = test.counts;
   call.type = test.type;
   call.op = test.op;
-  if (room.input_bytes > 0) call.input = domain.arena().data() + room.input;
-  if (room.output_bytes > 0) call.output = domain.arena().data() + room.output;
-  const auto prepared = prepare(call, *test.row, flow, test.store);
+  if (room.input_bytes > 0) call.input = ground.arena + room.input;
+  if (room.output_bytes > 0) call.output = ground.arena + room.output;
+  const auto prepared = ground.prepare(call, *test.row, flow, test.store);
   std::string wrong;
   for (int n = 0; n < calls; ++n) {
     const std::uint64_t seed = 1 + static_cast<std::uint64_t>(n);
     const std::vector<std::byte> mine = MakeImage(test, layout, rank, seed);
-    std::copy(mine.begin(), mine.end(), domain.arena().begin());
+    ground.write(mine);
     prepared->Run();
-    const auto arenas = session.AllGather(domain.arena().first(mine.size()));
+    const auto arenas = session.AllGather(ground.read(mine.size()));
     if (rank == 0) {
       std::vector<std::vector<std::byte>> images;
       images.reserve(session.ranks());
@@ -183,18 +213,15 @@ std::string RunCase(Session& session, HostDomain& domain, const Preparer& prepar
 }
 
 std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
-                     int calls, const MakePreparer& make_preparer) {
+                     int calls, const MakeGround& make_ground) {
   for (const ExecutorCase& test : cases) {
     options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
   }
   std::string result;
   RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
-    HostDomain domain(session, options);
-    HostExecutor executor(session, domain,
-                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
-    const Preparer preparer = make_preparer ? make_preparer(session, domain) : PreparerOf(executor);
+    const Ground ground = make_ground(session, options);
     for (const ExecutorCase& test : cases) {
-      const std::string wrong = RunCase(session, domain, preparer, test, calls);
+      const std::string wrong = RunCase(session, ground, test, calls);
       if (session.rank() == 0 && result.empty()) result = wrong;
     }
     session.Barrier();
@@ -202,7 +229,7 @@ std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDoma
   return result;
 }
 
-int CountPacketsLeft(std::uint64_t first_count, const MakePreparer& make_preparer) {
+int CountPacketsLeft(std::uint64_t first_count, const MakeGround& make_ground) {
   ExecutorCase test;
   test.row = FindAlgorithm(Collective::kAllReduce, "one_shot");
   test.counts = EvenCounts({Collective::kAllReduce, 2, 0}, 200);
@@ -213,14 +240,12 @@ int CountPacketsLeft(std::uint64_t first_count, const MakePreparer& make_prepare
   options.first_count = first_count;
   int left = 0;
   RunThreadRanks(2, kTimeoutSeconds, [&](Session& session) {
-    HostDomain domain(session, options);
-    HostExecutor executor(session, domain,
-                          {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
-    const Preparer preparer = make_preparer ? make_preparer(session, domain) : PreparerOf(executor);
-    EXPECT_EQ(RunCase(session, domain, preparer, test, options.limits.slots), "");
-    const std::size_t words = options.limits.slots * domain.PacketWords();
-    const auto* inbox = domain.At(0, 1 - session.rank()).packet_inbox;
-    for (std::size_t i = 0; i < words && session.rank() == 0; ++i) left += inbox[i].load() != 0;
+    const Ground ground = make_ground(session, options);
+    EXPECT_EQ(RunCase(session, ground, test, options.limits.slots), "");
+    if (session.rank() == 0) {
+      const auto words = ground.packets(1);
+      left = static_cast<int>(words.size() - std::ranges::count(words, std::uint64_t{0}));
+    }
     session.Barrier();
   });
   return left;

@@ -39,7 +39,8 @@ std::string RunCases(int ranks, HostOf host_of, const std::vector<ExecutorCase>&
     HostExecutor executor(session, domain,
                           {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds});
     for (const ExecutorCase& test : cases) {
-      const std::string wrong = testing::RunCase(session, domain, executor, test, 2);
+      const std::string wrong =
+          testing::RunCase(session, testing::HostGround(domain, executor), test, 2);
       if (session.rank() == 0 && result.empty()) result = wrong;
     }
     session.Barrier();

@@ -1,40 +1,11 @@
 #include "collectives/executors/host/host_domain.h"
 
-#include <bit>
 #include <cstring>
-#include <new>
 #include <stdexcept>
 
 #include "topology/check.h"
 
 namespace hockney {
-namespace {
-
-constexpr std::size_t kArenaAlignment = 2 * 1024 * 1024;
-
-std::size_t RoundUp(std::size_t value, std::size_t unit) {
-  return (value + unit - 1) / unit * unit;
-}
-
-}  // namespace
-
-// A rank's segment: its board, counters of all (lane, peer), then their slots, then their packets,
-// then the arena.
-HostDomain::Place HostDomain::FindPlace(int lane, int local_peer) const {
-  const std::size_t pairs = static_cast<std::size_t>(options_.lanes) * local_ranks_;
-  const std::size_t index = static_cast<std::size_t>(lane) * local_ranks_ + local_peer;
-  const std::size_t counters = kBoardBytes + pairs * sizeof(ConnectionCounters);
-  const std::size_t slot_area = options_.limits.slots * options_.limits.slot_bytes;
-  const std::size_t packet_area =
-      RoundUp(options_.limits.slots * PacketWords() * sizeof(std::uint64_t), 128);
-  return {.counters = kBoardBytes + index * sizeof(ConnectionCounters),
-          .slots = counters + index * slot_area,
-          .packets = counters + pairs * slot_area + index * packet_area};
-}
-
-std::size_t HostDomain::ControlBytes() const {
-  return RoundUp(FindPlace(options_.lanes, 0).packets, kArenaAlignment);
-}
 
 HostDomain::HostDomain(Session& session, const Options& options)
     : rank_(session.rank()), ranks_(session.ranks()), options_(options) {
@@ -87,13 +58,11 @@ void HostDomain::FindLocalRanks(Session& session, Session& local) {
 }
 
 void HostDomain::ShareMemory(Session& local) {
-  const int slots = options_.limits.slots;
-  if (options_.lanes < 1 || slots < 2 || slots > kMaxSlots ||
-      !std::has_single_bit(static_cast<unsigned>(slots))) {
-    throw std::invalid_argument("host domain: expected lanes >= 1 and 2, 4 or 8 slots");
-  }
-  memory_ = HostMemory::Create(local, ControlBytes() + options_.arena_bytes);
-  page_kib_ = memory_->page_kib(local_of_[rank_]);
+  plan_.emplace(options_.lanes, local_ranks_, options_.limits);
+  memory_ = HostMemory::Create(local, plan_->ControlBytes() + options_.arena_bytes);
+  const int mine = local_of_[rank_];
+  page_kib_ = memory_->page_kib(mine);
+  plan_->MakeCounters(memory_->Segment(mine).data(), options_.first_count);
   connections_.resize(static_cast<std::size_t>(options_.lanes) * ranks_);
   const std::uint64_t first = options_.first_count;
   for (Connection& connection : connections_) {
@@ -101,24 +70,12 @@ void HostDomain::ShareMemory(Session& local) {
   }
   for (int lane = 0; lane < options_.lanes; ++lane) {
     for (int peer = 0; peer < ranks_; ++peer) {
-      if (IsLocal(peer)) Join(lane, peer);
+      if (!IsLocal(peer)) continue;
+      const int theirs = local_of_[peer];
+      At(lane, peer) = plan_->Join(lane, mine, memory_->Segment(mine).data(), theirs,
+                                   memory_->Segment(theirs).data(), first);
     }
   }
-}
-
-void HostDomain::Join(int lane, int peer) {
-  std::byte* mine = memory_->Segment(local_of_[rank_]).data();
-  std::byte* theirs = memory_->Segment(local_of_[peer]).data();
-  const Place here = FindPlace(lane, local_of_[peer]);
-  const Place there = FindPlace(lane, local_of_[rank_]);
-  Connection& connection = At(lane, peer);
-  connection.here = new (mine + here.counters) ConnectionCounters;
-  StartCounters(*connection.here, options_.first_count);
-  connection.there = reinterpret_cast<ConnectionCounters*>(theirs + there.counters);
-  connection.inbox = mine + here.slots;
-  connection.outbox = theirs + there.slots;
-  connection.packet_inbox = reinterpret_cast<std::atomic<std::uint64_t>*>(mine + here.packets);
-  connection.packet_outbox = reinterpret_cast<std::atomic<std::uint64_t>*>(theirs + there.packets);
 }
 
 std::span<std::byte> HostDomain::Board(int rank) const {
@@ -126,7 +83,7 @@ std::span<std::byte> HostDomain::Board(int rank) const {
 }
 
 std::span<std::byte> HostDomain::ArenaOf(int rank) const {
-  return memory_->Segment(local_of_.at(rank)).subspan(ControlBytes());
+  return memory_->Segment(local_of_.at(rank)).subspan(plan_->ControlBytes());
 }
 
 }  // namespace hockney

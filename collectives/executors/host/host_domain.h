@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "collectives/executors/connection.h"
 #include "collectives/executors/host/remote_links.h"
+#include "collectives/executors/segment_plan.h"
 #include "collectives/flow.h"
 #include "collectives/memory/host_memory.h"
 #include "topology/session.h"
@@ -51,23 +53,14 @@ class HostDomain {
   std::span<std::byte> ArenaOf(int rank) const;
   Connection& At(int lane, int peer) { return connections_[lane * ranks_ + peer]; }
   // A little memory of each rank that all may use for what they agree on; zeroed at the start.
-  static constexpr std::size_t kBoardBytes = 4096;
+  static constexpr std::size_t kBoardBytes = SegmentPlan::kBoardBytes;
   std::span<std::byte> Board(int rank) const;
-  // Words of one packet slot: a length and the data, 4 bytes a word.
-  std::size_t PacketWords() const { return 1 + options_.limits.packet_slot_bytes / 4; }
+  std::size_t PacketWords() const { return plan_->PacketWords(); }
 
  private:
-  struct Place {
-    std::size_t counters = 0;
-    std::size_t slots = 0;
-    std::size_t packets = 0;
-  };
   void CheckAgreement(Session& session) const;
   void FindLocalRanks(Session& session, Session& local);
   void ShareMemory(Session& local);
-  void Join(int lane, int peer);
-  Place FindPlace(int lane, int local_peer) const;
-  std::size_t ControlBytes() const;
 
   int rank_ = 0;
   int ranks_ = 1;
@@ -75,7 +68,8 @@ class HostDomain {
   std::vector<int> local_of_;  // by rank: its number on this host, -1 elsewhere
   int local_ranks_ = 1;
   double page_kib_ = 0;
-  std::shared_ptr<HostMemory> memory_;  // by number on this host
+  std::optional<SegmentPlan> plan_;  // by number on this host, as is
+  std::shared_ptr<HostMemory> memory_;
   std::vector<Connection> connections_;
   std::unique_ptr<RemoteLinks> remote_;
 };

@@ -4,13 +4,12 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <cstring>
 #include <stdexcept>
 
+#include "collectives/executors/buffer_places.h"
 #include "collectives/executors/host/host_machine.h"
-#include "collectives/executors/in_place.h"
 #include "collectives/partners.h"
 #include "topology/check.h"
 
@@ -186,27 +185,6 @@ std::string HostPrepared::DescribePeers(const Step& step, int lane) const {
   return text;
 }
 
-// Where a rank's buffers lie in its arena.
-struct Placement {
-  std::size_t input = 0;
-  std::size_t output = 0;
-  bool in_arena = true;
-};
-
-Placement FindPlacement(const Call& call, const Layout& layout, int rank,
-                        std::span<std::byte> arena) {
-  Placement place;
-  const auto offset = [&](const std::byte* data, std::size_t bytes) -> std::size_t {
-    if (bytes == 0) return 0;
-    const bool inside = data >= arena.data() && data + bytes <= arena.data() + arena.size();
-    place.in_arena = place.in_arena && inside;
-    return inside ? static_cast<std::size_t>(data - arena.data()) : 0;
-  };
-  place.input = offset(call.input, layout.BufferBytes(rank, Buffer::kInput));
-  place.output = offset(call.output, layout.BufferBytes(rank, Buffer::kOutput));
-  return place;
-}
-
 // Working room for the largest step, so that Run allocates nothing.
 void ReserveRoom(HostCall& call, const HostDomain& domain, int lanes) {
   const std::size_t operands = static_cast<std::size_t>(domain.ranks()) * kMaxOperands;
@@ -225,25 +203,20 @@ struct Plan {
   RankProgram program;
   const CallFlow& flow;
   StorePolicy store;
-  std::vector<Placement> places;  // of all ranks; empty if the program reaches no peer's memory
+  BufferPlaces places;  // of no rank if the program reaches no peer's memory
 };
 
 // Lets the call reach the buffers of the peers on this host that the program works in.
 void ReachMemory(const Plan& plan, const HostDomain& domain, HostCall& host) {
-  const RankPlacement* nodes = plan.flow.parameters.placement;
   for (const int peer : MemoryPartnersOf(plan.program)) {
-    const bool far =
-        nodes != nullptr && nodes->node_of_rank[peer] != nodes->node_of_rank[plan.program.rank];
-    if (far || !domain.IsLocal(peer)) {
+    if (!domain.IsLocal(peer)) {
       throw std::invalid_argument(std::string(plan.name) + " reaches the memory of rank " +
                                   std::to_string(peer) + ", which is on another node");
     }
-    if (!plan.places.at(peer).in_arena) {
-      throw std::invalid_argument(std::string(plan.name) + " reaches peers' memory: rank " +
-                                  std::to_string(peer) + "'s buffers must lie in its arena");
-    }
-    host.inputs[peer] = domain.ArenaOf(peer).data() + plan.places[peer].input;
-    host.outputs[peer] = domain.ArenaOf(peer).data() + plan.places[peer].output;
+    RequireReachable(plan.name, plan.places, plan.flow.parameters.placement, plan.program.rank,
+                     peer);
+    host.inputs[peer] = domain.ArenaOf(peer).data() + plan.places.of_rank[peer].input;
+    host.outputs[peer] = domain.ArenaOf(peer).data() + plan.places.of_rank[peer].output;
   }
 }
 
@@ -295,21 +268,8 @@ std::unique_ptr<Prepared> HostExecutor::Prepare(const Call& call, const Algorith
   const int rank = domain_.rank();
   const Layout layout(call.counts, call.type, flow.cut);
   Parameters parameters = flow.parameters;
-  const Placement mine = FindPlacement(call, layout, rank, domain_.arena());
-  // In place somewhere means in place everywhere: one_shot then has another program.
-  struct Told {
-    Placement place;
-    bool in_place = false;
-  } told{mine, IsInPlace(call, layout, rank)};
-  std::array<std::byte, sizeof(Told)> bytes{};
-  std::memcpy(bytes.data(), &told, sizeof told);
-  const auto all = session_.AllGather(bytes);
-  std::vector<Placement> places;
-  for (const auto& from : all) {
-    std::memcpy(&told, from.data(), sizeof told);
-    parameters.in_place = parameters.in_place || told.in_place;
-    places.push_back(told.place);
-  }
+  BufferPlaces places = TellPlaces(session_, call, layout, domain_.arena());
+  parameters.in_place = parameters.in_place || places.in_place;
   RankProgram program = row.build(call.shape, rank, parameters);
   Reach(program);
   return MakePrepared({session_, domain_, options_}, call,

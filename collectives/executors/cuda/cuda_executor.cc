@@ -1,0 +1,121 @@
+#include "collectives/executors/cuda/cuda_executor.h"
+
+#include <sched.h>
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "collectives/executors/buffer_places.h"
+#include "collectives/executors/cuda/device_program.h"
+#include "collectives/partners.h"
+#include "topology/agree.h"
+#include "topology/check.h"
+
+namespace hockney {
+namespace {
+
+class CudaPrepared : public Prepared {
+ public:
+  CudaPrepared(const Session& session, const DeviceRank& rank, Collective collective,
+               std::unique_ptr<DeviceProgram> program, std::unique_ptr<DeviceLaunch> launch,
+               double timeout_seconds)
+      : session_(session),
+        rank_(rank),
+        collective_(collective),
+        program_(std::move(program)),
+        launch_(std::move(launch)),
+        timeout_seconds_(timeout_seconds) {}
+
+  void Run() override {
+    launch_->Start();
+    while (!launch_->Finished()) {
+      // The blocks hold the deadline; the host ends them only where it knows more.
+      if (session_.peer_failed()) rank_.abort().store(1, std::memory_order_relaxed);
+      sched_yield();
+    }
+    const std::string complaint = program_->Complaint();
+    if (complaint.empty()) return;
+    std::ostringstream text;
+    text << "rank " << rank_.rank();
+    if (session_.peer_failed()) {
+      text << " left " << Name(collective_) << " because another rank failed";
+    } else {
+      text << " waited " << timeout_seconds_ << " s in " << Name(collective_)
+           << " on the device: " << complaint;
+    }
+    throw TimeoutError(text.str());
+  }
+
+ private:
+  const Session& session_;
+  const DeviceRank& rank_;
+  Collective collective_;
+  std::unique_ptr<DeviceProgram> program_;
+  std::unique_ptr<DeviceLaunch> launch_;
+  double timeout_seconds_;
+};
+
+SegmentPlan PlanOf(const Session& session, const CudaDomain::Options& options) {
+  return {options.lanes, session.ranks(), options.limits};
+}
+
+}  // namespace
+
+CudaDomain::CudaDomain(Session& session, Device& device, const Options& options)
+    : options_(options) {
+  const SegmentPlan plan = PlanOf(session, options);
+  segments_ =
+      ShareSegments(session, device, plan.ControlBytes() + options.arena_bytes, options.kind);
+  RunOnAllOrThrow(session, [&] {
+    rank_ = std::make_unique<DeviceRank>(device, plan, session.rank(), segments_.begins,
+                                         options.first_count);
+  });
+}
+
+CudaExecutor::CudaExecutor(Session& session, CudaDomain& domain, const Options& options)
+    : session_(session), domain_(domain), options_(options) {}
+
+std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorithm& row,
+                                                const CallFlow& flow) {
+  const DeviceRank& rank = domain_.rank();
+  const Layout layout(call.counts, call.type, flow.cut);
+  const BufferPlaces places =
+      TellPlaces(session_, call, layout, {domain_.arena(), domain_.arena_bytes()});
+  Parameters parameters = flow.parameters;
+  parameters.in_place = parameters.in_place || places.in_place;
+  std::unique_ptr<Prepared> prepared;
+  RunOnAllOrThrow(session_, [&] {
+    const RankProgram program = row.build(call.shape, rank.rank(), parameters);
+    CheckResidency(program, call);
+    std::vector<DeviceBuffers> buffers(rank.ranks());
+    for (const int peer : MemoryPartnersOf(program)) {
+      RequireReachable(row.name, places, parameters.placement, rank.rank(), peer);
+      buffers[peer] = {rank.arena(peer) + places.of_rank[peer].input,
+                       rank.arena(peer) + places.of_rank[peer].output};
+    }
+    buffers[rank.rank()] = {call.input, call.output};
+    auto on_device = std::make_unique<DeviceProgram>(rank, program, layout, flow, buffers,
+                                                     options_.timeout_seconds);
+    auto launch =
+        rank.device().PrepareLaunch({&on_device->call(), 1}, call.type, call.op, options_.threads);
+    prepared =
+        std::make_unique<CudaPrepared>(session_, rank, call.shape.collective, std::move(on_device),
+                                       std::move(launch), options_.timeout_seconds);
+  });
+  return prepared;
+}
+
+void CudaExecutor::CheckResidency(const RankProgram& program, const Call& call) const {
+  const int resident = domain_.rank().device().ResidentBlocks(call.type, call.op, options_.threads);
+  const std::size_t needed = program.lanes.size() * options_.ranks_on_device;
+  if (needed <= static_cast<std::size_t>(resident)) return;
+  throw std::invalid_argument(std::to_string(program.lanes.size()) + " lanes of " +
+                              std::to_string(options_.ranks_on_device) +
+                              " ranks on the device need as many blocks at a " +
+                              "time, expected at most " + std::to_string(resident) + " of " +
+                              std::to_string(options_.threads) + " threads");
+}
+
+}  // namespace hockney

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "collectives/algorithms.h"
+#include "collectives/executors/cuda/device.h"
+#include "collectives/executors/cuda/device_rank.h"
+#include "collectives/executors/cuda/shared_segments.h"
+#include "collectives/executors/executor.h"
+#include "collectives/flow.h"
+#include "topology/session.h"
+
+namespace hockney {
+
+// What ranks of one host need to run programs on devices that reach each other's memory: a segment
+// each, with connections and an arena for the users' buffers.
+class CudaDomain {
+ public:
+  struct Options {
+    std::size_t arena_bytes = 0;
+    int lanes = 4;
+    FlowLimits limits{};
+    std::uint64_t first_count = 0;  // where all counters start (tests: just below their wrap)
+    PeerMemoryKind kind = PeerMemoryKind::kCudaIpc;
+  };
+
+  // Collective over `session`; all ranks pass the same options. Throws as ShareSegments,
+  // SegmentPlan and DeviceRank do. `device` outlives the domain.
+  CudaDomain(Session& session, Device& device, const Options& options);
+
+  const Options& options() const { return options_; }
+  DeviceRank& rank() const { return *rank_; }
+  // This rank's part of the arena, in memory of the device.
+  std::byte* arena() const { return rank_->arena(rank_->rank()); }
+  std::size_t arena_bytes() const { return options_.arena_bytes; }
+
+ private:
+  Options options_;
+  SharedSegments segments_;
+  std::unique_ptr<DeviceRank> rank_;
+};
+
+// Runs programs on devices: a lane is a block of threads, a rank one launch.
+class CudaExecutor {
+ public:
+  struct Options {
+    int threads = 512;            // of a block
+    int ranks_on_device = 1;      // whose blocks must be there at the same time
+    double timeout_seconds = 60;  // for any wait inside a launch
+  };
+
+  // `session` and `domain` outlive the executor and everything it prepares.
+  CudaExecutor(Session& session, CudaDomain& domain, const Options& options);
+
+  // Collective: all ranks pass the same call, row and flow. Buffers lie in memory of the device, in
+  // this rank's arena if the program reaches its peers' memory, on multiples of the element.
+  // Throws on every rank alike std::invalid_argument if they do not, for more lanes than the
+  // domain has, and for more blocks than can be on the device at a time: they wait for each other.
+  std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row, const CallFlow& flow);
+
+ private:
+  void CheckResidency(const RankProgram& program, const Call& call) const;
+
+  Session& session_;
+  CudaDomain& domain_;
+  Options options_;
+};
+
+}  // namespace hockney

@@ -1,0 +1,120 @@
+#include "collectives/executors/cuda/device_program.h"
+
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+#include "collectives/executors/cuda/lowering.h"
+
+namespace hockney {
+namespace {
+
+// Where an array lies in tables.
+template <class T>
+struct Table {
+  std::size_t begin = 0;
+  T* In(std::byte* tables) const { return reinterpret_cast<T*>(tables + begin); }
+};
+
+// Arrays one behind the other, to be copied to a device at once.
+class Tables {
+ public:
+  template <class T>
+  Table<T> Add(const std::vector<T>& array) {
+    constexpr std::size_t kAlignment = 16;
+    static_assert(alignof(T) <= kAlignment && std::is_trivially_copyable_v<T>);
+    const Table<T> table{(image_.size() + kAlignment - 1) / kAlignment * kAlignment};
+    image_.resize(table.begin + array.size() * sizeof(T));
+    Set(table, array);
+    return table;
+  }
+  template <class T>
+  void Set(Table<T> table, const std::vector<T>& array) {
+    if (array.empty()) return;
+    std::memcpy(image_.data() + table.begin, array.data(), array.size() * sizeof(T));
+  }
+  std::span<const std::byte> image() const { return image_; }
+
+ private:
+  std::vector<std::byte> image_;
+};
+
+}  // namespace
+
+DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
+                             const Layout& layout, const CallFlow& flow,
+                             std::span<const DeviceBuffers> buffers, double timeout_seconds) {
+  const auto lanes = static_cast<int>(program.lanes.size());
+  const SegmentPlan& plan = rank.plan();
+  if (lanes > plan.lanes()) {
+    throw std::invalid_argument("device program: " + std::to_string(lanes) +
+                                " lanes, the domain has " + std::to_string(plan.lanes()));
+  }
+  const LoweredProgram lowered = Lower(program, layout);
+  std::vector<RankGroup> groups(lanes);
+  std::vector<BlockBuffers> reached(rank.ranks());
+  const std::vector<std::uint64_t> no_tokens(2 * static_cast<std::size_t>(lanes) * lanes);
+  static_assert(sizeof(BlockLaneTokens) == 2 * sizeof(std::uint64_t));
+
+  Tables tables;
+  const auto lane_table = tables.Add(lowered.lanes);
+  const auto member_table = tables.Add(lowered.members);
+  const auto chunk_table = tables.Add(lowered.chunks);
+  const auto group_table = tables.Add(groups);
+  const auto buffer_table = tables.Add(reached);
+  const auto token_table = tables.Add(no_tokens);
+
+  Device& device = rank.device();
+  tables_ = device.Allocate(tables.image().size(), PeerMemoryKind::kCudaIpc);
+  std::byte* const there = tables_->data();
+  const ByteRange* const chunks = chunk_table.In(there);
+  for (int lane = 0; lane < lanes; ++lane) {
+    const int begin = lowered.group_begin[lane];
+    groups[lane] = {begin < 0 ? nullptr : member_table.In(there) + begin, lowered.group_size[lane]};
+  }
+  for (int r = 0; r < rank.ranks(); ++r) {
+    reached[r] = {buffers[r].input, buffers[r].output, chunks + lowered.input_begin[r],
+                  chunks + lowered.output_begin[r]};
+  }
+  tables.Set(group_table, groups);
+  tables.Set(buffer_table, reached);
+  device.Write(there, tables.image());
+
+  if (program.uses_scratch) {
+    scratch_ = device.Allocate(layout.BufferBytes(program.rank, Buffer::kScratch),
+                               PeerMemoryKind::kCudaIpc);
+  }
+  reports_ = device.AllocateOnHost(lanes * sizeof(BlockReport));
+  for (int lane = 0; lane < lanes; ++lane) {
+    new (reports_->data() + lane * sizeof(BlockReport)) BlockReport;
+  }
+  call_ = {.rank = program.rank,
+           .ranks = rank.ranks(),
+           .lanes = lanes,
+           .slices = flow.flow.slices,
+           .slots = plan.limits().slots,
+           .slice_bytes = flow.slice_bytes,
+           .slot_bytes = plan.limits().slot_bytes,
+           .packet_words = plan.PacketWords(),
+           .programs = lane_table.In(there),
+           .groups = group_table.In(there),
+           .buffers = buffer_table.In(there),
+           .scratch = scratch_ ? scratch_->data() : nullptr,
+           .scratch_chunks = chunks + lowered.scratch_begin,
+           .connections = rank.connections(),
+           .lane_tokens = reinterpret_cast<BlockLaneTokens*>(token_table.In(there)),
+           .abort = &rank.abort(),
+           .timeout_ns = static_cast<std::uint64_t>(timeout_seconds * 1e9),
+           .reports = reinterpret_cast<BlockReport*>(reports_->data())};
+}
+
+std::string DeviceProgram::Complaint() const {
+  for (int lane = 0; lane < call_.lanes; ++lane) {
+    const BlockReport& report = call_.reports[lane];
+    if (report.gave_up == 0) continue;
+    return "lane " + std::to_string(lane) + " at step " + std::to_string(report.step);
+  }
+  return "";
+}
+
+}  // namespace hockney

@@ -1,0 +1,199 @@
+#include "tests/collectives/thread_device.h"
+
+#include <fcntl.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <list>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "collectives/executors/cuda/block_machine.h"
+#include "collectives/memory/shared_segment.h"
+#include "tests/collectives/thread_team.h"
+
+namespace hockney::testing {
+namespace {
+
+class ThreadWaiting {
+ public:
+  void Moved() { waits_ = false; }
+  bool IsOver(const BlockCall& call) {
+    using Clock = std::chrono::steady_clock;
+    sched_yield();
+    if (!waits_) since_ = Clock::now();
+    waits_ = true;
+    if (call.abort->load(std::memory_order_relaxed) != 0) return true;
+    if (Clock::now() - since_ <= std::chrono::nanoseconds(call.timeout_ns)) return false;
+    call.abort->store(1, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  bool waits_ = false;
+  std::chrono::steady_clock::time_point since_{};
+};
+
+using LaneFunction = void (*)(const BlockCall& call, int lane, BlockOperands& operands,
+                              ThreadTeam& team);
+
+template <Element E, ReduceOp kOp>
+void RunThread(const BlockCall& call, int lane, BlockOperands& operands, ThreadTeam& team) {
+  BlockMachine<ThreadTeam, E, kOp> machine(call, operands, team);
+  ThreadWaiting waiting;
+  RunLane(call, lane, machine, team, waiting);
+}
+
+template <Element E>
+LaneFunction FindOp(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kSum:
+      return RunThread<E, ReduceOp::kSum>;
+    case ReduceOp::kAvg:
+      return RunThread<E, ReduceOp::kAvg>;
+    case ReduceOp::kMax:
+      return RunThread<E, ReduceOp::kMax>;
+    default:
+      throw std::invalid_argument("thread device: an operator without an instance");
+  }
+}
+
+LaneFunction FindFunction(DataType type, ReduceOp op) {
+  switch (type) {
+    case DataType::kFloat32:
+      return FindOp<NativeElement<float>>(op);
+    case DataType::kFloat64:
+      return FindOp<NativeElement<double>>(op);
+    case DataType::kInt32:
+      return FindOp<NativeElement<std::int32_t>>(op);
+    case DataType::kInt8:
+      return FindOp<NativeElement<std::int8_t>>(op);
+    case DataType::kBfloat16:
+      return FindOp<Bfloat16>(op);
+    default:
+      throw std::invalid_argument("thread device: a type without an instance");
+  }
+}
+
+class ThreadBuffer : public DeviceBuffer {
+ public:
+  explicit ThreadBuffer(std::size_t bytes) : bytes_(bytes) {
+    OwnSegment own = MakeSegment(bytes);
+    file_ = std::move(own.file);
+    mapping_ = std::move(own.mapping);
+  }
+  explicit ThreadBuffer(const PeerHandle& handle)
+      : bytes_(handle.bytes),
+        offset_(handle.offset),
+        mapping_(std::make_shared<SharedMapping>(handle.file,
+                                                 SegmentBytes(handle.offset + handle.bytes))) {}
+  std::byte* data() const override { return mapping_->bytes().data() + offset_; }
+  std::size_t bytes() const override { return bytes_; }
+  PeerHandle Export() const {
+    return {.handle = {},
+            .file = FileDescriptor(fcntl(file_.get(), F_DUPFD_CLOEXEC, 0)),
+            .offset = 0,
+            .bytes = bytes_};
+  }
+
+ private:
+  std::size_t bytes_;
+  std::size_t offset_ = 0;
+  FileDescriptor file_;
+  std::shared_ptr<const SharedMapping> mapping_;
+};
+
+// A block of threads, with what it shares.
+struct Block {
+  explicit Block(int threads) : meeting(threads) {}
+  ThreadTeam::Meeting meeting;
+  BlockOperands operands;
+};
+
+class ThreadLaunch : public DeviceLaunch {
+ public:
+  ThreadLaunch(std::span<const BlockCall> calls, LaneFunction function, int threads)
+      : calls_(calls.begin(), calls.end()), function_(function), threads_(threads) {}
+
+  void Start() override {
+    for (const BlockCall& call : calls_) running_ += call.lanes * threads_;
+    for (const BlockCall& call : calls_) {
+      for (int lane = 0; lane < call.lanes; ++lane) StartBlock(call, lane);
+    }
+  }
+  bool Finished() override {
+    if (running_.load(std::memory_order_acquire) > 0) return false;
+    started_.clear();  // joins
+    blocks_.clear();
+    return true;
+  }
+
+ private:
+  void StartBlock(const BlockCall& call, int lane) {
+    Block& block = blocks_.emplace_back(threads_);
+    for (int thread = 0; thread < threads_; ++thread) {
+      started_.emplace_back([this, &call, &block, lane, thread] {
+        ThreadTeam team(block.meeting, thread, threads_);
+        function_(call, lane, block.operands, team);
+        running_.fetch_sub(1, std::memory_order_release);
+      });
+    }
+  }
+
+  std::vector<BlockCall> calls_;
+  LaneFunction function_;
+  int threads_;
+  std::atomic<int> running_{0};
+  std::list<Block> blocks_;
+  std::vector<std::jthread> started_;
+};
+
+class ThreadDevice : public Device {
+ public:
+  explicit ThreadDevice(const ThreadDeviceOptions& options) : options_(options) {}
+
+  std::string name() const override { return "threads of this CPU"; }
+  std::shared_ptr<DeviceBuffer> Allocate(std::size_t bytes, PeerMemoryKind /*kind*/) override {
+    return std::make_shared<ThreadBuffer>(bytes);
+  }
+  std::shared_ptr<DeviceBuffer> AllocateOnHost(std::size_t bytes) override {
+    return std::make_shared<ThreadBuffer>(bytes);
+  }
+  PeerHandle Export(const DeviceBuffer& buffer) override {
+    return dynamic_cast<const ThreadBuffer&>(buffer).Export();
+  }
+  std::shared_ptr<DeviceBuffer> Open(const PeerHandle& handle, PeerMemoryKind kind) override {
+    if (kind != PeerMemoryKind::kFileDescriptor) {
+      throw std::invalid_argument("thread device: memory is opened by file descriptors only");
+    }
+    return std::make_shared<ThreadBuffer>(handle);
+  }
+  void ReachMemoryOf(const DeviceBuffer& /*buffer*/) override {}
+  void Write(std::byte* to, std::span<const std::byte> from) override {
+    std::ranges::copy(from, to);
+  }
+  void Read(std::span<std::byte> to, const std::byte* from) override {
+    std::copy_n(from, to.size(), to.begin());
+  }
+  int ResidentBlocks(DataType /*type*/, ReduceOp /*op*/, int /*threads*/) override {
+    return options_.resident_blocks;
+  }
+  std::unique_ptr<DeviceLaunch> PrepareLaunch(std::span<const BlockCall> calls, DataType type,
+                                              ReduceOp op, int threads) override {
+    return std::make_unique<ThreadLaunch>(calls, FindFunction(type, op), threads);
+  }
+
+ private:
+  ThreadDeviceOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> MakeThreadDevice(const ThreadDeviceOptions& options) {
+  return std::make_unique<ThreadDevice>(options);
+}
+
+}  // namespace hockney::testing
