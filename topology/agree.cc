@@ -1,13 +1,12 @@
 #include "topology/agree.h"
 
-#include <fmt/core.h>
-
 #include <exception>
 #include <span>
 #include <stdexcept>
 #include <string>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/session.h"
 
 namespace hockney {
@@ -46,7 +45,7 @@ void RunOnAllOrThrow(Session& session, const std::function<void()>& step) {
     const std::string failure(reinterpret_cast<const char*>(failures[rank].data()),
                               failures[rank].size());
     if (failure[0] == kInput) throw Agreed<InputError>(failure.substr(1));  // begins with the file
-    const std::string text = fmt::format("rank {}: {}", rank, failure.substr(1));
+    const std::string text = Concat("rank ", rank, ": ", failure.substr(1));
     if (failure[0] == kEnvironment) throw Agreed<EnvironmentError>(text);
     if (failure[0] == kArgument) throw Agreed<std::invalid_argument>(text);
     throw Agreed<BackendError>(text);

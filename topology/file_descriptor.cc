@@ -1,12 +1,12 @@
 #include "topology/file_descriptor.h"
 
-#include <fmt/core.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 
 namespace hockney {
 
@@ -31,10 +31,9 @@ void RequireOpenFiles(std::uint64_t more) {
   const std::uint64_t open = next.valid() ? next.get() : limit.rlim_cur;
   const std::uint64_t needed = open + more + kSpare;
   if (needed <= limit.rlim_cur) return;
-  throw EnvironmentError(fmt::format(
-      "{} open files needed by a process, {} allowed inside this job (ulimit -n): raise "
-      "the limit where the launcher starts the ranks",
-      needed, limit.rlim_cur));
+  throw EnvironmentError(Concat(
+      needed, " open files needed by a process, ", limit.rlim_cur,
+      " allowed inside this job (ulimit -n): raise the limit where the launcher starts the ranks"));
 }
 
 }  // namespace hockney

@@ -1,7 +1,6 @@
 #include "topology/network.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <stdexcept>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/session.h"
 
 namespace hockney {
@@ -73,10 +73,12 @@ bool SameNetwork(const NetworkAddress& a, const NetworkAddress& b) {
   return true;
 }
 
-std::set<std::string> Names(const std::vector<NetworkAddress>& addresses) {
+std::string ListNames(const std::vector<NetworkAddress>& addresses) {
   std::set<std::string> names;
   for (const NetworkAddress& address : addresses) names.insert(address.interface);
-  return names;
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return list.empty() ? "none" : list;
 }
 
 std::vector<NetworkAddress> OnInterfaces(const std::vector<NetworkAddress>& addresses,
@@ -88,8 +90,8 @@ std::vector<NetworkAddress> OnInterfaces(const std::vector<NetworkAddress>& addr
       [&](const NetworkAddress& a) { return wanted.find("," + a.interface + ",") != wanted.npos; });
   if (!chosen.empty()) return chosen;
   throw EnvironmentError(
-      fmt::format("--iface: \"{}\" has no address on this host; interfaces with one: {}",
-                  interfaces, fmt::join(Names(addresses), ", ")));
+      Concat("--iface: \"", interfaces,
+             "\" has no address on this host; interfaces with one: ", ListNames(addresses)));
 }
 
 }  // namespace
@@ -100,7 +102,7 @@ sockaddr_in6 NetworkAddress::ForPort(int port) const {
   result.sin6_port = htons(static_cast<std::uint16_t>(port));
   const std::string mapped = text.find(':') == text.npos ? "::ffff:" + text : text;
   if (inet_pton(AF_INET6, mapped.c_str(), &result.sin6_addr) != 1) {
-    throw std::invalid_argument(fmt::format("\"{}\": expected an IPv4 or IPv6 address", text));
+    throw std::invalid_argument(Concat("\"", text, "\": expected an IPv4 or IPv6 address"));
   }
   return result;
 }
@@ -139,8 +141,8 @@ std::vector<NetworkAddress> ChooseAddresses(
   if (chosen.empty() && all_alike) chosen = here;
   if (chosen.empty()) {
     throw EnvironmentError(
-        fmt::format("this host has no address that others can reach it by; interfaces with one: {}",
-                    here.empty() ? "none" : fmt::format("{}", fmt::join(Names(here), ", "))));
+        Concat("this host has no address that others can reach it by; interfaces with one: ",
+               ListNames(here)));
   }
   return chosen;
 }
@@ -167,7 +169,7 @@ std::vector<std::string> GatherHostNames(Session& session) {
 std::string Serialize(std::span<const NetworkAddress> addresses) {
   std::string text;
   for (const NetworkAddress& a : addresses) {
-    text += fmt::format("{} {} {}\n", a.interface, a.text, a.prefix);
+    text += Concat(a.interface, " ", a.text, " ", a.prefix, "\n");
   }
   return text;
 }
@@ -179,7 +181,7 @@ std::vector<NetworkAddress> ParseAddresses(const std::string& text) {
     std::istringstream fields(line);
     NetworkAddress address;
     if (!(fields >> address.interface >> address.text >> address.prefix)) {
-      throw std::invalid_argument(fmt::format("\"{}\": expected interface, address, bits", line));
+      throw std::invalid_argument(Concat("\"", line, "\": expected interface, address, bits"));
     }
     addresses.push_back(address);
   }

@@ -1,6 +1,5 @@
 #include "topology/peer_links.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -14,6 +13,7 @@
 
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/deadline.h"
 #include "topology/peer_door.h"
 #include "topology/session.h"
@@ -127,11 +127,11 @@ void Meeting::ThrowTimeout() const {
   for (int rank = 0; rank < session_.ranks(); ++rank) {
     if (rank == session_.rank() || links_[rank].valid()) continue;
     if (missing.empty()) way = door_of_[rank]->WayTo(rank);
-    missing += fmt::format(" {}", rank);
+    missing += Concat(" ", rank);
   }
-  throw TimeoutError(fmt::format("rank {} waited {} s for a connection with rank{}{}{}",
-                                 session_.rank(), session_.timeout_seconds(), missing, way,
-                                 way.empty() ? "" : "; --iface chooses another"));
+  throw TimeoutError(Concat("rank ", session_.rank(), " waited ", session_.timeout_seconds(),
+                            " s for a connection with rank", missing, way,
+                            way.empty() ? "" : "; --iface chooses another"));
 }
 
 // Returns when something may have changed. A full queue of a peer shows in no poll, hence 10 ms at

@@ -1,6 +1,5 @@
 #include "topology/process_ranks.h"
 
-#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -17,6 +16,7 @@
 #include <utility>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 
 namespace hockney {
 namespace {
@@ -103,8 +103,8 @@ class Supervisor {
       if (WIFEXITED(status) && outcome.exit_code == 0) outcome.exit_code = WEXITSTATUS(status);
       if (WIFSIGNALED(status) && outcome.cause.empty()) {
         outcome.cause =
-            fmt::format("rank {} (pid {}) was ended by signal {} ({})", rank, children_[rank].pid,
-                        WTERMSIG(status), sigdescr_np(WTERMSIG(status)));
+            Concat("rank ", rank, " (pid ", children_[rank].pid, ") was ended by signal ",
+                   WTERMSIG(status), " (", sigdescr_np(WTERMSIG(status)), ")");
       }
     }
     if (outcome.exit_code == 0 && !outcome.cause.empty()) outcome.exit_code = 4;
@@ -122,7 +122,7 @@ std::vector<std::pair<FileDescriptor, FileDescriptor>> MakeStar(int ranks) {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends.data()) == -1) {
       throw EnvironmentError(
-          fmt::format("no socket for rank {} of {}: {}", rank, ranks, strerrordesc_np(errno)));
+          Concat("no socket for rank ", rank, " of ", ranks, ": ", strerrordesc_np(errno)));
     }
     star[rank] = {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
   }
@@ -169,8 +169,7 @@ std::optional<Session> RunProcessRanks(int ranks, double timeout_seconds, Proces
         const std::string reason = strerrordesc_np(errno);
         for (const Child& child : children) kill(child.pid, SIGKILL);
         for (const Child& child : children) waitpid(child.pid, nullptr, 0);
-        throw EnvironmentError(
-            fmt::format("no process for rank {} of {}: {}", rank, ranks, reason));
+        throw EnvironmentError(Concat("no process for rank ", rank, " of ", ranks, ": ", reason));
       }
       children.push_back({pid, std::nullopt});
     }

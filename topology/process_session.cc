@@ -1,5 +1,4 @@
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/deadline.h"
 #include "topology/peer_links.h"
 #include "topology/process_ranks.h"
@@ -66,11 +66,11 @@ class ProcessGroup : public Session::Group {
 
 void ProcessGroup::Require(LinkResult result, int peer, const char* operation) const {
   if (result == LinkResult::kClosed) {
-    throw TimeoutError(fmt::format("rank {} lost rank {} in {}", rank_, peer, operation));
+    throw TimeoutError(Concat("rank ", rank_, " lost rank ", peer, " in ", operation));
   }
   if (result == LinkResult::kTimedOut) {
-    throw TimeoutError(fmt::format("rank {} waited {} s in {} for rank {}", rank_, timeout_seconds_,
-                                   operation, peer));
+    throw TimeoutError(Concat("rank ", rank_, " waited ", timeout_seconds_, " s in ", operation,
+                              " for rank ", peer));
   }
 }
 
@@ -115,8 +115,8 @@ void ProcessGroup::Broadcast(std::span<std::byte> bytes, int root) {
   const auto sent = rank_ == root ? bytes : std::span<std::byte>();
   const std::vector<Bytes> all = Exchange(sent, "Broadcast");
   if (all[root].size() != bytes.size()) {
-    throw std::invalid_argument(fmt::format("Broadcast: rank {} passed {} bytes, root {} {}", rank_,
-                                            bytes.size(), root, all[root].size()));
+    throw std::invalid_argument(Concat("Broadcast: rank ", rank_, " passed ", bytes.size(),
+                                       " bytes, root ", root, " ", all[root].size()));
   }
   std::copy(all[root].begin(), all[root].end(), bytes.begin());
 }

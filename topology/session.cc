@@ -1,11 +1,10 @@
 #include "topology/session.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <stdexcept>
 #include <utility>
 
+#include "topology/concat.h"
 #include "topology/session_group.h"
 
 namespace hockney {
@@ -23,11 +22,11 @@ void Session::Barrier() { group_->Barrier(); }
 
 void Session::Broadcast(std::span<std::byte> bytes, int root) {
   if (root < 0 || root >= ranks()) {
-    throw std::invalid_argument(fmt::format("Broadcast: root {} of {} ranks", root, ranks()));
+    throw std::invalid_argument(Concat("Broadcast: root ", root, " of ", ranks(), " ranks"));
   }
   if (bytes.size() > Group::kMaxBytes) {
     throw std::invalid_argument(
-        fmt::format("Broadcast: {} bytes, at most {} fit", bytes.size(), Group::kMaxBytes));
+        Concat("Broadcast: ", bytes.size(), " bytes, at most ", Group::kMaxBytes, " fit"));
   }
   group_->Broadcast(bytes, root);
 }
@@ -42,7 +41,7 @@ std::vector<std::shared_ptr<const void>> Session::AllGatherShared(
 }
 
 Session Session::Split(int color, int key) {
-  if (color < 0) throw std::invalid_argument(fmt::format("Split: color {} is negative", color));
+  if (color < 0) throw std::invalid_argument(Concat("Split: color ", color, " is negative"));
   return Session(group_->Split(color, key));
 }
 

@@ -1,4 +1,3 @@
-#include <fmt/core.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -11,6 +10,7 @@
 
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/peer_door.h"
 #include "topology/session.h"
 
@@ -62,7 +62,7 @@ TcpDoor::TcpDoor(Session& session, const std::vector<int>& first_ranks,
     sockaddr_in6 bound{};
     socklen_t bytes = sizeof bound;
     HOCKNEY_CHECK(getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&bound), &bytes));
-    told = fmt::format("{}\n{}", ntohs(bound.sin6_port), Serialize(ListAddresses()));
+    told = Concat(ntohs(bound.sin6_port), "\n", Serialize(ListAddresses()));
   });
   std::vector<std::vector<NetworkAddress>> by_host;
   std::vector<int> host_of(session.ranks());
@@ -117,7 +117,7 @@ void TcpDoor::StartAttempt(const NetworkAddress& address, int port) {
 std::string TcpDoor::WayTo(int peer) const {
   const NetworkAddress& to = theirs_[peer].front();
   const NetworkAddress from = NearestFirst(addresses_, std::span(&to, 1)).front();
-  return fmt::format(" over {}, from {} to {}", from.interface, from.text, to.text);
+  return Concat(" over ", from.interface, ", from ", from.text, " to ", to.text);
 }
 
 FileDescriptor TcpDoor::Connect(int peer) {

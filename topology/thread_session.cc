@@ -1,6 +1,3 @@
-#include <fmt/core.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -13,6 +10,7 @@
 #include <utility>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/deadline.h"
 #include "topology/session_group.h"
 
@@ -110,18 +108,18 @@ Pointers ThreadGroup::Exchange(std::shared_ptr<const void> mine, const char* ope
 // Called with the lock held.
 void ThreadGroup::RequireNoFailure(const char* operation) const {
   if (!run_->failure.empty()) {
-    throw TimeoutError(fmt::format("rank {} left {} because {}", rank_, operation, run_->failure));
+    throw TimeoutError(Concat("rank ", rank_, " left ", operation, " because ", run_->failure));
   }
 }
 
 // Called with the lock held.
 void ThreadGroup::TimeOut(const char* operation) {
-  std::vector<int> missing;
+  std::string missing;
   for (int r = 0; r < ranks(); ++r) {
-    if (!meeting_->arrived[r]) missing.push_back(r);
+    if (!meeting_->arrived[r]) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
   }
-  run_->failure = fmt::format("rank {} waited {} s in {} for rank {}", rank_, run_->timeout_seconds,
-                              operation, fmt::join(missing, ", "));
+  run_->failure = Concat("rank ", rank_, " waited ", run_->timeout_seconds, " s in ", operation,
+                         " for rank ", missing);
   run_->changed.notify_all();
   throw TimeoutError(run_->failure);
 }
@@ -132,8 +130,8 @@ void ThreadGroup::Broadcast(std::span<std::byte> bytes, int root) {
   const Pointers all = Exchange(std::move(sent), "Broadcast");
   const auto& received = *static_cast<const Bytes*>(all[root].get());
   if (received.size() != bytes.size()) {
-    throw std::invalid_argument(fmt::format("Broadcast: rank {} passed {} bytes, root {} {}", rank_,
-                                            bytes.size(), root, received.size()));
+    throw std::invalid_argument(Concat("Broadcast: rank ", rank_, " passed ", bytes.size(),
+                                       " bytes, root ", root, " ", received.size()));
   }
   std::copy(received.begin(), received.end(), bytes.begin());
 }
@@ -149,7 +147,7 @@ std::vector<Bytes> ThreadGroup::AllGather(std::span<const std::byte> mine) {
   }
   if (total > kMaxBytes) {
     throw std::invalid_argument(
-        fmt::format("AllGather: {} bytes together, at most {} fit", total, kMaxBytes));
+        Concat("AllGather: ", total, " bytes together, at most ", kMaxBytes, " fit"));
   }
   return result;
 }
@@ -179,16 +177,16 @@ void RunRank(const std::shared_ptr<Run>& run, std::shared_ptr<Meeting> meeting, 
     Session session(std::make_shared<ThreadGroup>(run, std::move(meeting), rank));
     body(session);
   } catch (const std::exception& exception) {
-    run->Fail(fmt::format("rank {} failed: {}", rank, exception.what()), std::current_exception());
+    run->Fail(Concat("rank ", rank, " failed: ", exception.what()), std::current_exception());
   } catch (...) {
-    run->Fail(fmt::format("rank {} failed", rank), std::current_exception());
+    run->Fail(Concat("rank ", rank, " failed"), std::current_exception());
   }
 }
 
 }  // namespace
 
 void RunThreadRanks(int ranks, double timeout_seconds, const std::function<void(Session&)>& body) {
-  if (ranks < 1) throw std::invalid_argument(fmt::format("{} rank threads", ranks));
+  if (ranks < 1) throw std::invalid_argument(Concat(ranks, " rank threads"));
   const auto run = std::make_shared<Run>(timeout_seconds);
   const auto meeting = std::make_shared<Meeting>(ranks);
   {
@@ -198,8 +196,7 @@ void RunThreadRanks(int ranks, double timeout_seconds, const std::function<void(
         threads.emplace_back([&, rank] { RunRank(run, meeting, rank, body); });
       }
     } catch (const std::system_error& error) {
-      const auto text =
-          fmt::format("rank thread {} did not start: {}", threads.size(), error.what());
+      const auto text = Concat("rank thread ", threads.size(), " did not start: ", error.what());
       run->Fail(text, std::make_exception_ptr(EnvironmentError(text)));
     }
   }

@@ -1,4 +1,3 @@
-#include <fmt/core.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -10,6 +9,7 @@
 #include "topology/abstract_address.h"
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/peer_door.h"
 #include "topology/session.h"
 
@@ -22,7 +22,10 @@ std::string RandomName() {
   std::array<unsigned char, 16> nonce{};
   HOCKNEY_CHECK(getrandom(nonce.data(), nonce.size(), 0));
   std::string name = "hockney-";
-  for (const unsigned char byte : nonce) name += fmt::format("{:02x}", byte);
+  for (const unsigned char byte : nonce) {
+    name += "0123456789abcdef"[byte / 16];
+    name += "0123456789abcdef"[byte % 16];
+  }
   return name;
 }
 
@@ -54,14 +57,13 @@ FileDescriptor UnixDoor::Connect(int peer) {
   if (connect(connection.get(), address.get(), address.bytes) == -1) {
     if (errno == EAGAIN || errno == EINTR) return {};  // its queue is full
     if (errno == ECONNREFUSED) {
-      throw TimeoutError(fmt::format(
-          "rank {} finds rank {} gone while connecting, or in another network name space", rank_,
-          peer));
+      throw TimeoutError(Concat("rank ", rank_, " finds rank ", peer,
+                                " gone while connecting, or in another network name space"));
     }
     HOCKNEY_CHECK(-1);
   }
   if (!Admits(connection)) {
-    throw EnvironmentError(fmt::format("rank {} runs as another user than rank {}", peer, rank_));
+    throw EnvironmentError(Concat("rank ", peer, " runs as another user than rank ", rank_));
   }
   return connection;
 }

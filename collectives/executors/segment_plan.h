@@ -8,6 +8,14 @@
 
 namespace hockney {
 
+// What ranks that share memory agree on; all pass the same but for the arena.
+struct DomainOptions {
+  std::size_t arena_bytes = 0;  // for the users' buffers
+  int lanes = 4;
+  FlowLimits limits{};
+  std::uint64_t first_count = 0;  // where all counters start (tests: just below their wrap)
+};
+
 // Where things lie in the memory that each rank of a peer-memory domain (one host, or GPUs that
 // reach each other) gives to the others: a board for what they agree on, the counters of all (lane,
 // peer), then their slots, then their packets, then whatever the owner adds. Zeroed memory with

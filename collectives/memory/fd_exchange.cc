@@ -1,6 +1,5 @@
 #include "collectives/memory/fd_exchange.h"
 
-#include <fmt/core.h>
 #include <poll.h>
 #include <sys/socket.h>
 
@@ -9,6 +8,7 @@
 #include <cstring>
 
 #include "topology/check.h"
+#include "topology/concat.h"
 #include "topology/deadline.h"
 #include "topology/peer_links.h"
 #include "topology/session.h"
@@ -57,15 +57,14 @@ FileDescriptor ReceiveDescriptor(const Session& session, int peer, const FileDes
     const ssize_t bytes = recvmsg(link.get(), &message.header, MSG_CMSG_CLOEXEC);
     if (bytes == 0 || (bytes == -1 && errno == ECONNRESET)) {
       throw TimeoutError(
-          fmt::format("rank {} lost rank {} while fetching its memory", session.rank(), peer));
+          Concat("rank ", session.rank(), " lost rank ", peer, " while fetching its memory"));
     }
     if (bytes == 1) {
       const cmsghdr* control = CMSG_FIRSTHDR(&message.header);
       if (control == nullptr || control->cmsg_type != SCM_RIGHTS) {
         // The kernel drops a descriptor that this process has no room for.
-        throw EnvironmentError(fmt::format(
-            "rank {} got no file from rank {}: raise the limit of open files (ulimit -n)",
-            session.rank(), peer));
+        throw EnvironmentError(Concat("rank ", session.rank(), " got no file from rank ", peer,
+                                      ": raise the limit of open files (ulimit -n)"));
       }
       int fd = -1;
       std::memcpy(&fd, CMSG_DATA(control), sizeof fd);
@@ -73,8 +72,8 @@ FileDescriptor ReceiveDescriptor(const Session& session, int peer, const FileDes
     }
     if (errno != EAGAIN && errno != EINTR) HOCKNEY_CHECK(bytes);
     if (deadline.passed()) {
-      throw TimeoutError(fmt::format("rank {} waited {} s for the memory of rank {}",
-                                     session.rank(), session.timeout_seconds(), peer));
+      throw TimeoutError(Concat("rank ", session.rank(), " waited ", session.timeout_seconds(),
+                                " s for the memory of rank ", peer));
     }
     pollfd wait{link.get(), POLLIN, 0};
     if (poll(&wait, 1, deadline.PollMilliseconds(1000)) == -1 && errno != EINTR) HOCKNEY_CHECK(-1);

@@ -1,7 +1,5 @@
 #include "tests/collectives/executor_cases.h"
 
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -128,98 +126,101 @@ std::size_t ArenaBytes(const ExecutorCase& test) {
   return bytes;
 }
 
-Ground HostGround(HostDomain& domain, HostExecutor& executor) {
-  const std::span<std::byte> arena = domain.arena();
-  Ground ground;
-  ground.arena = arena.data();
-  ground.limits = domain.options().limits;
-  ground.prepare = [&executor](const Call& call, const Algorithm& row, const CallFlow& flow,
-                               StorePolicy store) {
-    return executor.Prepare(call, row, flow, store);
-  };
-  ground.write = [arena](std::span<const std::byte> bytes) {
-    std::ranges::copy(bytes, arena.begin());
-  };
-  ground.read = [arena](std::size_t bytes) {
-    return std::vector<std::byte>(arena.begin(),
-                                  arena.begin() + static_cast<std::ptrdiff_t>(bytes));
-  };
-  ground.packets = [&domain](int peer) {
-    const auto* inbox = domain.At(0, peer).packet_inbox;
-    std::vector<std::uint64_t> words;
-    for (std::size_t i = 0; i < domain.options().limits.slots * domain.PacketWords(); ++i) {
-      words.push_back(inbox[i].load(std::memory_order_relaxed));
-    }
-    return words;
-  };
-  return ground;
+std::vector<ExecutorCase> EveryRow(int ranks, Protocol protocol) {
+  constexpr DataType kTypes[] = {DataType::kFloat32, DataType::kInt8, DataType::kBfloat16,
+                                 DataType::kFloat64, DataType::kInt32};
+  constexpr ReduceOp kOps[] = {ReduceOp::kSum, ReduceOp::kAvg, ReduceOp::kMax};
+  const std::uint64_t counts[] = {1031, 1, 0, 257, static_cast<std::uint64_t>(ranks) + 1};
+  std::vector<ExecutorCase> cases;
+  for (const Algorithm& row : AllAlgorithms()) {
+    if (row.name == kHierarchical || (protocol == Protocol::kLl && !row.has_ll)) continue;
+    const std::size_t turn = cases.size();
+    ExecutorCase test;
+    test.row = &row;
+    test.parameters.protocol = protocol;
+    test.parameters.lanes = 1 + static_cast<int>(turn % 2);
+    test.parameters.slices = 1 + static_cast<int>(turn % 3);
+    const int root = HasRoot(row.collective) ? static_cast<int>(turn % ranks) : 0;
+    test.counts = EvenCounts({row.collective, ranks, root}, counts[turn % std::size(counts)]);
+    test.type = kTypes[turn % std::size(kTypes)];
+    test.op = Reduces(row.collective) ? kOps[turn % std::size(kOps)] : ReduceOp::kSum;
+    test.misalignment = turn % 3 == 0 ? ElementBytes(test.type) : 0;
+    cases.push_back(test);
+    test.in_place = true;
+    test.counts = EvenCounts({row.collective, ranks, root}, 515);
+    if (Layout(test.counts, test.type, Cut{}).FindInPlace(0).supported) cases.push_back(test);
+  }
+  return cases;
 }
 
-Ground MakeHostGround(Session& session, const HostDomain::Options& options) {
-  struct Parts {
-    HostDomain domain;
-    HostExecutor executor;
-    Parts(Session& ranks, const HostDomain::Options& options_of_domain)
-        : domain(ranks, options_of_domain),
-          executor(ranks, domain, {.oversubscribed = true, .timeout_seconds = kTimeoutSeconds}) {}
-  };
-  const auto parts = std::make_shared<Parts>(session, options);
-  Ground ground = HostGround(parts->domain, parts->executor);
-  ground.parts = parts;
-  return ground;
+DomainOptions WithRoomFor(const std::vector<ExecutorCase>& cases, DomainOptions options) {
+  for (const ExecutorCase& test : cases) {
+    options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
+  }
+  return options;
+}
+
+PlannedCase::PlannedCase(ExecutorCase test, const FlowLimits& limits)
+    : test_(std::move(test)),
+      flow_(ChooseFlow(*test_.row, test_.counts, test_.type, test_.parameters, limits)),
+      layout_(test_.counts, test_.type, flow_.cut) {}
+
+Call PlannedCase::MakeCall(int rank, std::byte* arena) const {
+  const Room room = FindRoom(test_, layout_, rank);
+  Call call;
+  call.shape = {test_.row->collective, test_.counts.ranks, test_.counts.root};
+  call.counts = test_.counts;
+  call.type = test_.type;
+  call.op = test_.op;
+  if (room.input_bytes > 0) call.input = arena + room.input;
+  if (room.output_bytes > 0) call.output = arena + room.output;
+  return call;
+}
+
+std::vector<std::byte> PlannedCase::Before(int rank, std::uint64_t seed) const {
+  return MakeImage(test_, layout_, rank, seed);
+}
+
+std::string PlannedCase::Compare(std::uint64_t seed,
+                                 std::span<const std::vector<std::byte>> arenas) const {
+  std::vector<std::vector<std::byte>> wanted;
+  for (int r = 0; r < test_.counts.ranks; ++r) wanted.push_back(Before(r, seed));
+  RunOnImages(test_, layout_, flow_, wanted);
+  for (int r = 0; r < test_.counts.ranks; ++r) {
+    const auto at = std::mismatch(wanted[r].begin(), wanted[r].end(), arenas[r].begin()).first;
+    if (at == wanted[r].end()) continue;
+    const Room room = FindRoom(test_, layout_, r);
+    return Describe(test_) + ": seed " + std::to_string(seed) + ": rank " + std::to_string(r) +
+           " differs at arena byte " + std::to_string(at - wanted[r].begin()) + " (input at " +
+           std::to_string(room.input) + ", output at " + std::to_string(room.output) + ")";
+  }
+  return "";
 }
 
 std::string RunCase(Session& session, const Ground& ground, const ExecutorCase& test, int calls) {
   const int rank = session.rank();
-  const CallFlow flow =
-      ChooseFlow(*test.row, test.counts, test.type, test.parameters, ground.limits);
-  const Layout layout(test.counts, test.type, flow.cut);
-  const Room room = FindRoom(test, layout, rank);
-  Call call;
-  call.shape = {test.row->collective, test.counts.ranks, test.counts.root};
-  call.counts = test.counts;
-  call.type = test.type;
-  call.op = test.op;
-  if (room.input_bytes > 0) call.input = ground.arena + room.input;
-  if (room.output_bytes > 0) call.output = ground.arena + room.output;
-  const auto prepared = ground.prepare(call, *test.row, flow, test.store);
+  const PlannedCase planned(test, ground.limits);
+  const auto prepared =
+      ground.prepare(planned.MakeCall(rank, ground.arena), *test.row, planned.flow(), test.store);
   std::string wrong;
   for (int n = 0; n < calls; ++n) {
     const std::uint64_t seed = 1 + static_cast<std::uint64_t>(n);
-    const std::vector<std::byte> mine = MakeImage(test, layout, rank, seed);
+    const std::vector<std::byte> mine = planned.Before(rank, seed);
     ground.write(mine);
     prepared->Run();
     const auto arenas = session.AllGather(ground.read(mine.size()));
-    if (rank == 0) {
-      std::vector<std::vector<std::byte>> images;
-      images.reserve(session.ranks());
-      for (int r = 0; r < session.ranks(); ++r) images.push_back(MakeImage(test, layout, r, seed));
-      RunOnImages(test, layout, flow, images);
-      for (int r = 0; r < session.ranks() && wrong.empty(); ++r) {
-        const std::vector<std::byte>& got = arenas[r];
-        const auto at = std::mismatch(images[r].begin(), images[r].end(), got.begin()).first;
-        if (at != images[r].end()) {
-          const Room theirs = FindRoom(test, layout, r);
-          wrong = Describe(test) + ": call " + std::to_string(n) + ": rank " + std::to_string(r) +
-                  " differs at arena byte " + std::to_string(at - images[r].begin()) +
-                  " (input at " + std::to_string(theirs.input) + ", output at " +
-                  std::to_string(theirs.output) + ")";
-        }
-      }
-    }
+    if (rank == 0 && wrong.empty()) wrong = planned.Compare(seed, arenas);
     session.Barrier();
   }
   return wrong;
 }
 
-std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
-                     int calls, const MakeGround& make_ground) {
-  for (const ExecutorCase& test : cases) {
-    options.arena_bytes = std::max(options.arena_bytes, ArenaBytes(test));
-  }
+std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases,
+                     const DomainOptions& options, int calls, const MakeGround& make_ground) {
+  const DomainOptions roomy = WithRoomFor(cases, options);
   std::string result;
   RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
-    const Ground ground = make_ground(session, options);
+    const Ground ground = make_ground(session, roomy);
     for (const ExecutorCase& test : cases) {
       const std::string wrong = RunCase(session, ground, test, calls);
       if (session.rank() == 0 && result.empty()) result = wrong;
@@ -234,17 +235,18 @@ int CountPacketsLeft(std::uint64_t first_count, const MakeGround& make_ground) {
   test.row = FindAlgorithm(Collective::kAllReduce, "one_shot");
   test.counts = EvenCounts({Collective::kAllReduce, 2, 0}, 200);
   test.parameters.protocol = Protocol::kLl;
-  HostDomain::Options options;
+  DomainOptions options;
   options.arena_bytes = ArenaBytes(test);
   options.limits.packet_slot_bytes = 1024;
   options.first_count = first_count;
   int left = 0;
   RunThreadRanks(2, kTimeoutSeconds, [&](Session& session) {
     const Ground ground = make_ground(session, options);
-    EXPECT_EQ(RunCase(session, ground, test, options.limits.slots), "");
+    const std::string wrong = RunCase(session, ground, test, options.limits.slots);
     if (session.rank() == 0) {
       const auto words = ground.packets(1);
-      left = static_cast<int>(words.size() - std::ranges::count(words, std::uint64_t{0}));
+      const auto clean = std::ranges::count(words, std::uint64_t{0});
+      left = wrong.empty() ? static_cast<int>(words.size()) - static_cast<int>(clean) : -1;
     }
     session.Barrier();
   });

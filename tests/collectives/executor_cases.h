@@ -7,11 +7,17 @@
 #include <string>
 #include <vector>
 
-#include "collectives/executors/host/host_executor.h"
+#include "collectives/algorithms.h"
+#include "collectives/executors/executor.h"
+#include "collectives/executors/segment_plan.h"
+#include "collectives/flow.h"
+#include "collectives/kernels/kernels.h"
+#include "topology/session.h"
 
 namespace hockney::testing {
 
-// One collective call to be run by the host executor and compared with the reference interpreter.
+// One collective call to be run by an executor and compared with the reference interpreter. Nothing
+// here needs a test framework or a certain executor, so that gpu_check has it too.
 struct ExecutorCase {
   const Algorithm* row = nullptr;
   Parameters parameters{};
@@ -27,6 +33,32 @@ std::string Describe(const ExecutorCase& test);
 
 // Arena bytes a case needs.
 std::size_t ArenaBytes(const ExecutorCase& test);
+
+// Every row but hierarchical, with counts, types, operators, slices and lanes by turns.
+std::vector<ExecutorCase> EveryRow(int ranks, Protocol protocol);
+
+// The options with an arena that is large enough for the cases.
+DomainOptions WithRoomFor(const std::vector<ExecutorCase>& cases, DomainOptions options);
+
+// A case on its way through an executor with these limits.
+class PlannedCase {
+ public:
+  PlannedCase(ExecutorCase test, const FlowLimits& limits);
+  const ExecutorCase& test() const { return test_; }
+  const CallFlow& flow() const { return flow_; }
+  const Layout& layout() const { return layout_; }
+  // The call of a rank whose arena begins at `arena`.
+  Call MakeCall(int rank, std::byte* arena) const;
+  // What the rank's arena begins with before the call with data of `seed`.
+  std::vector<std::byte> Before(int rank, std::uint64_t seed) const;
+  // Where the ranks' arenas after that call differ from what they must be; or "".
+  std::string Compare(std::uint64_t seed, std::span<const std::vector<std::byte>> arenas) const;
+
+ private:
+  ExecutorCase test_;
+  CallFlow flow_;
+  Layout layout_;
+};
 
 // What a rank runs cases on: an executor and its arena, which need not be memory of the host.
 struct Ground {
@@ -44,13 +76,8 @@ struct Ground {
   std::shared_ptr<void> parts;  // what all that refers to, if it is the ground's own
 };
 
-// Both outlive what is returned.
-Ground HostGround(HostDomain& domain, HostExecutor& executor);
-
 // Makes a rank's ground, with what it consists of.
-using MakeGround = std::function<Ground(Session&, const HostDomain::Options&)>;
-// The host executor.
-Ground MakeHostGround(Session& session, const HostDomain::Options& options);
+using MakeGround = std::function<Ground(Session&, const DomainOptions&)>;
 
 // Runs the case `calls` times with new data each time, all ranks of `session` together. Returns ""
 // when every rank's output equals the reference interpreter's bit for bit, no byte around the
@@ -59,12 +86,12 @@ std::string RunCase(Session& session, const Ground& ground, const ExecutorCase& 
 
 // Runs the cases, one after the other, on `ranks` threads that share one ground of `options`, its
 // arena made as large as they need. Returns the first difference, or "".
-std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases, HostDomain::Options options,
-                     int calls, const MakeGround& make_ground = MakeHostGround);
+std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases,
+                     const DomainOptions& options, int calls, const MakeGround& make_ground);
 
 // Packets that rank 0's inbox still holds after eight long messages on each connection, from
-// `first_count` on. Fails the test if a message is wrong.
-int CountPacketsLeft(std::uint64_t first_count, const MakeGround& make_ground = MakeHostGround);
+// `first_count` on; -1 if a message is wrong.
+int CountPacketsLeft(std::uint64_t first_count, const MakeGround& make_ground);
 
 // Finite values of the type, the same for the same seed.
 void FillFinite(DataType type, std::uint64_t seed, std::span<std::byte> bytes);

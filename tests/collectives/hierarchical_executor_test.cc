@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/collectives/executor_cases.h"
+#include "tests/collectives/host_ground.h"
 #include "tests/collectives/placements.h"
 #include "topology/check.h"
 
@@ -24,7 +24,7 @@ std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases) {
   options.limits.slot_bytes = 4096;  // short vectors take several pieces and slices
   options.limits.packet_slot_bytes = 2048;
   options.limits.memory_slice_bytes = 1024;
-  return testing::RunCases(ranks, cases, options, 2);
+  return testing::RunCases(ranks, cases, options, 2, testing::MakeHostGround);
 }
 
 bool HasInPlace(Collective collective) {

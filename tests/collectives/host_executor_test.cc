@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "tests/collectives/executor_cases.h"
+#include "tests/collectives/host_ground.h"
 #include "topology/check.h"
 
 namespace hockney {
@@ -24,7 +24,7 @@ std::string RunCases(int ranks, const std::vector<ExecutorCase>& cases,
   options.limits.packet_slot_bytes = 1024;
   options.limits.memory_slice_bytes = 1024;
   options.first_count = first_count;
-  return testing::RunCases(ranks, cases, options, calls);
+  return testing::RunCases(ranks, cases, options, calls, testing::MakeHostGround);
 }
 
 // Both protocols a row has.
@@ -101,8 +101,8 @@ TEST(HostExecutorCountersTest, CountersRunOnOverTheir31And32BitLimits) {
 }
 
 TEST(HostExecutorCountersTest, PacketsAreCleanBeforeTheirFlagsStartAgain) {
-  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8), 0);
-  EXPECT_GT(testing::CountPacketsLeft(0), 0)
+  EXPECT_EQ(testing::CountPacketsLeft((std::uint64_t{1} << 31) - 8, testing::MakeHostGround), 0);
+  EXPECT_GT(testing::CountPacketsLeft(0, testing::MakeHostGround), 0)
       << "elsewhere they stay, so the count above says something";
 }
 

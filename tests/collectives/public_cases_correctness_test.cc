@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "tests/collectives/exact_call.h"
-#include "tests/collectives/executor_cases.h"
+#include "tests/collectives/host_ground.h"
 
 namespace hockney {
 namespace {

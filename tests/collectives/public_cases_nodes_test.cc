@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/collectives/executor_cases.h"
+#include "tests/collectives/host_ground.h"
 #include "tests/collectives/placements.h"
 
 namespace hockney {
@@ -37,7 +37,7 @@ TEST(PublicCaseTest, B44UnequalRanksPerNode) {
           if (WhyNotHierarchical(collective, test.parameters).empty()) cases.push_back(test);
         }
       }
-      EXPECT_EQ(testing::RunCases(ranks, cases, options, 1), "") << bytes;
+      EXPECT_EQ(testing::RunCases(ranks, cases, options, 1, testing::MakeHostGround), "") << bytes;
     }
   }
 }

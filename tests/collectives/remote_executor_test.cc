@@ -5,7 +5,7 @@
 
 #include "collectives/executors/host/host_executor.h"
 #include "collectives/wire/ucx_wire.h"
-#include "tests/collectives/executor_cases.h"
+#include "tests/collectives/host_ground.h"
 
 namespace hockney {
 namespace {

@@ -106,6 +106,13 @@ class ThreadBuffer : public DeviceBuffer {
   std::shared_ptr<const SharedMapping> mapping_;
 };
 
+template <class Work>
+double SecondsOf(const Work& work) {
+  const auto begin = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
 // A block of threads, with what it shares.
 struct Block {
   explicit Block(int threads) : meeting(threads) {}
@@ -125,10 +132,22 @@ class ThreadLaunch : public DeviceLaunch {
     }
   }
   bool Finished() override {
-    if (running_.load(std::memory_order_acquire) > 0) return false;
+    if (running_.load(std::memory_order_acquire) > 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(50));  // the cores are for the blocks
+      return false;
+    }
     started_.clear();  // joins
     blocks_.clear();
     return true;
+  }
+  double Time(int count) override {
+    return SecondsOf([&] {
+             for (int i = 0; i < count; ++i) {
+               Start();
+               while (!Finished()) continue;
+             }
+           }) /
+           count;
   }
 
  private:
@@ -177,6 +196,12 @@ class ThreadDevice : public Device {
   }
   void Read(std::span<std::byte> to, const std::byte* from) override {
     std::copy_n(from, to.size(), to.begin());
+  }
+  double TimeCopy(std::byte* to, const std::byte* from, std::size_t bytes, int count) override {
+    return SecondsOf([&] {
+             for (int i = 0; i < count; ++i) std::memcpy(to, from, bytes);
+           }) /
+           count;
   }
   int ResidentBlocks(DataType /*type*/, ReduceOp /*op*/, int /*threads*/) override {
     return options_.resident_blocks;

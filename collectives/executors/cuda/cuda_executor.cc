@@ -57,17 +57,13 @@ class CudaPrepared : public Prepared {
   double timeout_seconds_;
 };
 
-SegmentPlan PlanOf(const Session& session, const CudaDomain::Options& options) {
-  return {options.lanes, session.ranks(), options.limits};
-}
-
 }  // namespace
 
-CudaDomain::CudaDomain(Session& session, Device& device, const Options& options)
+CudaDomain::CudaDomain(Session& session, Device& device, const DomainOptions& options,
+                       PeerMemoryKind kind)
     : options_(options) {
-  const SegmentPlan plan = PlanOf(session, options);
-  segments_ =
-      ShareSegments(session, device, plan.ControlBytes() + options.arena_bytes, options.kind);
+  const SegmentPlan plan(options.lanes, session.ranks(), options.limits);
+  segments_ = ShareSegments(session, device, plan.ControlBytes() + options.arena_bytes, kind);
   RunOnAllOrThrow(session, [&] {
     rank_ = std::make_unique<DeviceRank>(device, plan, session.rank(), segments_.begins,
                                          options.first_count);

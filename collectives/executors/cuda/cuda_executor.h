@@ -18,26 +18,19 @@ namespace hockney {
 // each, with connections and an arena for the users' buffers.
 class CudaDomain {
  public:
-  struct Options {
-    std::size_t arena_bytes = 0;
-    int lanes = 4;
-    FlowLimits limits{};
-    std::uint64_t first_count = 0;  // where all counters start (tests: just below their wrap)
-    PeerMemoryKind kind = PeerMemoryKind::kCudaIpc;
-  };
+  // Collective over `session`; all ranks pass the same options and kind, which matters between
+  // processes only. Throws as ShareSegments, SegmentPlan and DeviceRank do. `device` outlives the
+  // domain.
+  CudaDomain(Session& session, Device& device, const DomainOptions& options, PeerMemoryKind kind);
 
-  // Collective over `session`; all ranks pass the same options. Throws as ShareSegments,
-  // SegmentPlan and DeviceRank do. `device` outlives the domain.
-  CudaDomain(Session& session, Device& device, const Options& options);
-
-  const Options& options() const { return options_; }
+  const DomainOptions& options() const { return options_; }
   DeviceRank& rank() const { return *rank_; }
   // This rank's part of the arena, in memory of the device.
   std::byte* arena() const { return rank_->arena(rank_->rank()); }
   std::size_t arena_bytes() const { return options_.arena_bytes; }
 
  private:
-  Options options_;
+  DomainOptions options_;
   SharedSegments segments_;
   std::unique_ptr<DeviceRank> rank_;
 };

@@ -49,6 +49,8 @@ class DeviceLaunch {
   virtual void Start() = 0;  // does not wait; what Write put there before is seen
   // Whether what was started last has ended. Throws BackendError if the device failed.
   virtual bool Finished() = 0;
+  // Starts it `count` times in a row, waits, and returns the seconds a start by the device's clock.
+  virtual double Time(int count) = 0;
 };
 
 // A device that runs programs in blocks of threads: a GPU, or threads of this CPU that stand in for
@@ -76,6 +78,8 @@ class Device {
   // Copy, and return when it is done.
   virtual void Write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void Read(std::span<std::byte> to, const std::byte* from) = 0;
+  // Copies on the device `count` times, waits, and returns the seconds a copy by its clock.
+  virtual double TimeCopy(std::byte* to, const std::byte* from, std::size_t bytes, int count) = 0;
 
   // Blocks of `threads` threads for this type and operator that can be on the device at a time.
   virtual int ResidentBlocks(DataType type, ReduceOp op, int threads) = 0;

@@ -21,12 +21,7 @@ namespace hockney {
 // arena for the users' buffers, in one HostMemory; with those of other hosts they talk over a wire.
 class HostDomain {
  public:
-  struct Options {
-    std::size_t arena_bytes = 0;
-    int lanes = 4;
-    FlowLimits limits{};
-    std::uint64_t first_count = 0;  // where all counters start (tests: just below their wrap)
-  };
+  using Options = DomainOptions;
 
   // Collective over `session`, whose ranks share this host's memory. Throws as HostMemory::Create,
   // and std::invalid_argument for options out of range.
