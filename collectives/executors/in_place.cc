@@ -1,9 +1,8 @@
 #include "collectives/executors/in_place.h"
 
-#include <fmt/core.h>
-
 #include <functional>
 #include <stdexcept>
+#include <string>
 
 namespace hockney {
 namespace {
@@ -24,9 +23,8 @@ bool IsInPlace(const Call& call, const Layout& layout, int rank) {
   const bool right = place.input_inside_output ? call.input == call.output + place.offset
                                                : call.output == call.input + place.offset;
   if (!place.supported || !right) {
-    throw std::invalid_argument(
-        fmt::format("{}: input and output overlap, but not at the in-place offset",
-                    Name(call.shape.collective)));
+    throw std::invalid_argument(std::string(Name(call.shape.collective)) +
+                                ": input and output overlap, but not at the in-place offset");
   }
   return true;
 }

@@ -52,30 +52,20 @@ LaneFunction FindOp(ReduceOp op) {
   switch (op) {
     case ReduceOp::kSum:
       return RunThread<E, ReduceOp::kSum>;
-    case ReduceOp::kAvg:
-      return RunThread<E, ReduceOp::kAvg>;
+    case ReduceOp::kProd:
+      return RunThread<E, ReduceOp::kProd>;
+    case ReduceOp::kMin:
+      return RunThread<E, ReduceOp::kMin>;
     case ReduceOp::kMax:
       return RunThread<E, ReduceOp::kMax>;
-    default:
-      throw std::invalid_argument("thread device: an operator without an instance");
+    case ReduceOp::kAvg:
+      return RunThread<E, ReduceOp::kAvg>;
   }
+  throw std::invalid_argument("unknown ReduceOp");
 }
 
 LaneFunction FindFunction(DataType type, ReduceOp op) {
-  switch (type) {
-    case DataType::kFloat32:
-      return FindOp<NativeElement<float>>(op);
-    case DataType::kFloat64:
-      return FindOp<NativeElement<double>>(op);
-    case DataType::kInt32:
-      return FindOp<NativeElement<std::int32_t>>(op);
-    case DataType::kInt8:
-      return FindOp<NativeElement<std::int8_t>>(op);
-    case DataType::kBfloat16:
-      return FindOp<Bfloat16>(op);
-    default:
-      throw std::invalid_argument("thread device: a type without an instance");
-  }
+  return VisitElement(type, [op]<Element E>(E) { return FindOp<E>(op); });
 }
 
 class ThreadBuffer : public DeviceBuffer {
@@ -140,6 +130,7 @@ class ThreadLaunch : public DeviceLaunch {
     blocks_.clear();
     return true;
   }
+  double TimeGraph(int calls, int replays) override { return Time(calls * replays); }
   double Time(int count) override {
     return SecondsOf([&] {
              for (int i = 0; i < count; ++i) {
@@ -196,6 +187,7 @@ class ThreadDevice : public Device {
   }
   void Read(std::span<std::byte> to, const std::byte* from) override {
     std::copy_n(from, to.size(), to.begin());
+    if (options_.corrupts) to[to.size() / 2] ^= std::byte{1};
   }
   double TimeCopy(std::byte* to, const std::byte* from, std::size_t bytes, int count) override {
     return SecondsOf([&] {

@@ -7,9 +7,10 @@
 namespace hockney::testing {
 
 // Threads of this CPU as a Device: a block is `Options::threads` of them, memory is memfds, whose
-// descriptors other processes open. Of types and operators it has some of each kind.
+// descriptors other processes open.
 struct ThreadDeviceOptions {
   int resident_blocks = 1 << 10;
+  bool corrupts = false;  // what is read from it has a wrong byte
 };
 std::unique_ptr<Device> MakeThreadDevice(const ThreadDeviceOptions& options = {});
 

@@ -51,6 +51,8 @@ class DeviceLaunch {
   virtual bool Finished() = 0;
   // Starts it `count` times in a row, waits, and returns the seconds a start by the device's clock.
   virtual double Time(int count) = 0;
+  // The same of `calls` starts captured into a graph, which is replayed `replays` times.
+  virtual double TimeGraph(int calls, int replays) = 0;
 };
 
 // A device that runs programs in blocks of threads: a GPU, or threads of this CPU that stand in for

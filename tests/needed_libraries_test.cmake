@@ -1,0 +1,30 @@
+# cmake "-DPROGRAMS=FILES" -DBARE=FILE -P tests/needed_libraries_test.cmake
+# Checks that no program names a library of CUDA, NVML or NCCL, which are looked for at run time, and that BARE names none
+# but those of the compiler.
+
+function(find_needed program result)
+  execute_process(COMMAND readelf -d "${program}" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "\\(NEEDED\\)[^\n]*\\[[^]\n]*\\]" lines "${output}")
+  set(needed)
+  foreach(line IN LISTS lines)
+    string(REGEX REPLACE ".*\\[(.*)\\]" "\\1" library "${line}")
+    list(APPEND needed "${library}")
+  endforeach()
+  set(${result} "${needed}" PARENT_SCOPE)
+endfunction()
+
+foreach(program IN LISTS PROGRAMS BARE)
+  find_needed("${program}" needed)
+  if(NOT needed)
+    message(FATAL_ERROR "${program}: no library was found, not even the C library")
+  endif()
+  foreach(library IN LISTS needed)
+    if(library MATCHES "nccl|libcuda|nvidia-ml")
+      message(FATAL_ERROR "${program} names ${library}")
+    endif()
+    if(program STREQUAL BARE AND NOT library MATCHES "^(libstdc\\+\\+|libgcc_s|libc|libm|libpthread|libdl|librt|ld-linux.*|libasan|libubsan|libtsan)\\.so")
+      message(FATAL_ERROR "${program} names ${library}, expected the compiler's libraries only")
+    endif()
+  endforeach()
+  message("${program}: ${needed}")
+endforeach()
