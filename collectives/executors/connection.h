@@ -46,6 +46,9 @@ struct Connection {
   std::atomic<std::uint64_t>* packet_inbox = nullptr;
   std::atomic<std::uint64_t>* packet_outbox = nullptr;
   RemoteEnd* remote = nullptr;  // null: on this host
+  // A device's, with a peer on another host: the other side here is a proxy, and packets go as
+  // plain messages.
+  bool by_proxy = false;
   struct Counts {
     std::uint64_t sent = 0;
     std::uint64_t read = 0;

@@ -9,6 +9,7 @@ namespace {
 
 struct Parts {
   std::shared_ptr<Device> device;
+  std::shared_ptr<RemoteProxy> proxy;
   CudaDomain domain;
   CudaExecutor executor;
 
@@ -16,6 +17,13 @@ struct Parts {
         PeerMemoryKind kind, const CudaExecutor::Options& of_executor)
       : device(std::move(of_rank)),
         domain(session, *device, options, kind),
+        executor(session, domain, of_executor) {}
+  Parts(Session& session, Session& local, std::shared_ptr<Device> of_rank,
+        const DomainOptions& options, PeerMemoryKind kind, const CudaExecutor::Options& of_executor,
+        std::shared_ptr<RemoteProxy> to_others)
+      : device(std::move(of_rank)),
+        proxy(std::move(to_others)),
+        domain(session, local, *device, options, kind, *proxy),
         executor(session, domain, of_executor) {}
 };
 
@@ -31,17 +39,11 @@ std::vector<std::uint64_t> ReadPackets(const Parts& parts, int peer) {
   return words;
 }
 
-}  // namespace
-
-Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
-                        const DomainOptions& options, PeerMemoryKind kind,
-                        const CudaExecutor::Options& of_executor) {
-  const auto parts =
-      std::make_shared<Parts>(session, std::move(device), options, kind, of_executor);
+Ground GroundOf(const std::shared_ptr<Parts>& parts) {
   Ground ground;
   ground.parts = parts;
   ground.arena = parts->domain.arena();
-  ground.limits = options.limits;
+  ground.limits = parts->domain.options().limits;
   ground.prepare = [parts](const Call& call, const Algorithm& row, const CallFlow& flow,
                            StorePolicy) { return parts->executor.Prepare(call, row, flow); };
   ground.write = [parts](std::span<const std::byte> bytes) {
@@ -54,6 +56,22 @@ Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
   };
   ground.packets = [parts](int peer) { return ReadPackets(*parts, peer); };
   return ground;
+}
+
+}  // namespace
+
+Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
+                        const DomainOptions& options, PeerMemoryKind kind,
+                        const CudaExecutor::Options& of_executor) {
+  return GroundOf(std::make_shared<Parts>(session, std::move(device), options, kind, of_executor));
+}
+
+Ground MakeDeviceGround(Session& session, Session& local, std::shared_ptr<Device> device,
+                        const DomainOptions& options, PeerMemoryKind kind,
+                        const CudaExecutor::Options& of_executor,
+                        std::shared_ptr<RemoteProxy> proxy) {
+  return GroundOf(std::make_shared<Parts>(session, local, std::move(device), options, kind,
+                                          of_executor, std::move(proxy)));
 }
 
 }  // namespace hockney::testing

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "collectives/executors/cuda/cuda_executor.h"
+#include "collectives/executors/cuda/remote_proxy.h"
 #include "tests/collectives/executor_cases.h"
 
 namespace hockney::testing {
@@ -11,5 +12,12 @@ namespace hockney::testing {
 Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
                         const DomainOptions& options, PeerMemoryKind kind,
                         const CudaExecutor::Options& of_executor);
+
+// The same for ranks of several hosts: those of `local`, this rank's part of `session`, reach each
+// other's memory, and `proxy` connects to the others.
+Ground MakeDeviceGround(Session& session, Session& local, std::shared_ptr<Device> device,
+                        const DomainOptions& options, PeerMemoryKind kind,
+                        const CudaExecutor::Options& of_executor,
+                        std::shared_ptr<RemoteProxy> proxy);
 
 }  // namespace hockney::testing

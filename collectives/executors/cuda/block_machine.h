@@ -59,15 +59,15 @@ class BlockMachine {
   }
 
   HOCKNEY_HOST_DEVICE bool MessageReady(int lane, int peer, Buffer buffer) {
-    if (buffer == Buffer::kPackets) return PacketsReady(At(lane, peer));
+    if (UsesPackets(lane, peer, buffer)) return PacketsReady(At(lane, peer));
     return team_.Any(IsFirst() && Ends::MessageReady(At(lane, peer)));
   }
   HOCKNEY_HOST_DEVICE bool CreditReady(int lane, int peer, Buffer buffer) {
-    return team_.Any(IsFirst() && Ends::CreditReady(At(lane, peer), buffer == Buffer::kPackets,
+    return team_.Any(IsFirst() && Ends::CreditReady(At(lane, peer), UsesPackets(lane, peer, buffer),
                                                     static_cast<std::uint64_t>(call_.slots)));
   }
   HOCKNEY_HOST_DEVICE void Sent(int lane, int peer, Buffer buffer) {
-    if (buffer == Buffer::kPackets) {
+    if (UsesPackets(lane, peer, buffer)) {
       if (IsFirst()) ++At(lane, peer).packets.sent;
       return;
     }
@@ -75,7 +75,7 @@ class BlockMachine {
     if (IsFirst()) Ends::Sent(At(lane, peer));
   }
   HOCKNEY_HOST_DEVICE void Consumed(int lane, int peer, Buffer buffer) {
-    const bool packets = buffer == Buffer::kPackets;
+    const bool packets = UsesPackets(lane, peer, buffer);
     if (packets) CleanPackets(At(lane, peer));
     team_.Sync();
     if (IsFirst()) Ends::Consumed(At(lane, peer), packets);
@@ -109,6 +109,9 @@ class BlockMachine {
   HOCKNEY_HOST_DEVICE bool IsFirst() const { return team_.thread() == 0; }
   HOCKNEY_HOST_DEVICE Connection& At(int lane, int peer) const {
     return call_.connections[lane * call_.ranks + peer];
+  }
+  HOCKNEY_HOST_DEVICE bool UsesPackets(int lane, int peer, Buffer buffer) const {
+    return buffer == Buffer::kPackets && !At(lane, peer).by_proxy;
   }
   HOCKNEY_HOST_DEVICE BlockLaneTokens& LaneTokens(int from, int to) const {
     return call_.lane_tokens[from * call_.lanes + to];
@@ -194,7 +197,7 @@ class BlockMachine {
       }
       const Connection& c = At(piece.lane, peer);
       std::size_t message_bytes = 0;
-      if (operand.buffer == Buffer::kPackets) {
+      if (UsesPackets(piece.lane, peer, operand.buffer)) {
         const auto* const words = c.packet_inbox + SlotOf(c.packets.read) * call_.packet_words;
         message_bytes = Access::Load(words[0]) & kPacketDataMask;
         source.packets = words + 1;
@@ -219,7 +222,7 @@ class BlockMachine {
       std::byte* target = nullptr;
       if (!IsFifo(operand)) {
         target = Slice(peer, operand, at, piece);
-      } else if (operand.buffer == Buffer::kPackets) {
+      } else if (UsesPackets(piece.lane, peer, operand.buffer)) {
         if (operands_.stages) return true;  // the same data for all
         operands_.stages = true;
         target = operands_.staged + piece.offset;
@@ -273,7 +276,7 @@ class BlockMachine {
       if (!IsFifo(target)) continue;
       ForEachPeer(target, at, group(lane), [&](int peer) {
         Connection& c = At(lane, peer);
-        if (target.buffer == Buffer::kPackets) {
+        if (UsesPackets(lane, peer, target.buffer)) {
           Pack(c, bytes);
         } else if (IsFirst()) {
           Ends::SetMessageBytes(c, SlotOf(c.slots.sent), static_cast<std::uint32_t>(bytes));

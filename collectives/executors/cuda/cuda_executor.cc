@@ -2,16 +2,19 @@
 
 #include <sched.h>
 
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <utility>
 
 #include "collectives/executors/buffer_places.h"
 #include "collectives/executors/cuda/device_program.h"
+#include "collectives/executors/cuda/remote_proxy.h"
+#include "collectives/executors/local_ranks.h"
 #include "collectives/partners.h"
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/concat.h"
+#include "topology/deadline.h"
 
 namespace hockney {
 namespace {
@@ -32,23 +35,39 @@ class CudaPrepared : public Prepared {
     launch_->Start();
     while (!launch_->Finished()) {
       // The blocks hold the deadline; the host ends them only where it knows more.
-      if (session_.peer_failed()) rank_.abort().store(1, std::memory_order_relaxed);
+      const bool is_over = session_.peer_failed() || !Failure().empty();
+      if (is_over) rank_.abort().store(1, std::memory_order_relaxed);
+      if (rank_.proxy() != nullptr) rank_.proxy()->Progress();
       sched_yield();
     }
+    LetMessagesLeave();
     const std::string complaint = program_->Complaint();
     if (complaint.empty()) return;
-    std::ostringstream text;
-    text << "rank " << rank_.rank();
+    if (!Failure().empty()) throw TimeoutError(Concat(Failure(), ", in ", Name(collective_)));
     if (session_.peer_failed()) {
-      text << " left " << Name(collective_) << " because another rank failed";
-    } else {
-      text << " waited " << timeout_seconds_ << " s in " << Name(collective_)
-           << " on the device: " << complaint;
+      throw TimeoutError(Concat("rank ", rank_.rank(), " left ", Name(collective_),
+                                " because another rank failed"));
     }
-    throw TimeoutError(text.str());
+    throw TimeoutError(Concat("rank ", rank_.rank(), " waited ", timeout_seconds_, " s in ",
+                              Name(collective_), " on the device: ", complaint));
   }
 
  private:
+  // Why the proxy cannot go on, or "".
+  std::string Failure() const { return rank_.proxy() == nullptr ? "" : rank_.proxy()->failure(); }
+  // Nobody moves them between two calls.
+  void LetMessagesLeave() const {
+    const Deadline deadline(timeout_seconds_);
+    while (rank_.proxy() != nullptr && !rank_.proxy()->idle() && Failure().empty()) {
+      rank_.proxy()->Progress();
+      if (deadline.passed()) {
+        throw TimeoutError(Concat("rank ", rank_.rank(), " waited ", timeout_seconds_,
+                                  " s for its last messages of ", Name(collective_)));
+      }
+      sched_yield();
+    }
+  }
+
   const Session& session_;
   const DeviceRank& rank_;
   Collective collective_;
@@ -62,11 +81,27 @@ class CudaPrepared : public Prepared {
 CudaDomain::CudaDomain(Session& session, Device& device, const DomainOptions& options,
                        PeerMemoryKind kind)
     : options_(options) {
-  const SegmentPlan plan(options.lanes, session.ranks(), options.limits);
-  segments_ = ShareSegments(session, device, plan.ControlBytes() + options.arena_bytes, kind);
+  Join(session, session, device, kind, nullptr);
+}
+
+CudaDomain::CudaDomain(Session& session, Session& local, Device& device,
+                       const DomainOptions& options, PeerMemoryKind kind, RemoteProxy& proxy)
+    : options_(options) {
+  Join(session, local, device, kind, &proxy);
+}
+
+void CudaDomain::Join(Session& session, Session& local, Device& device, PeerMemoryKind kind,
+                      RemoteProxy* proxy) {
+  const SegmentPlan plan(options_.lanes, local.ranks(), options_.limits);
+  segments_ = ShareSegments(local, device, plan.ControlBytes() + options_.arena_bytes, kind);
+  const std::vector<int> numbers = FindLocalNumbers(session, local);
+  std::vector<std::byte*> begins;
+  for (const int number : numbers) {
+    begins.push_back(number < 0 ? nullptr : segments_.begins[number]);
+  }
   RunOnAllOrThrow(session, [&] {
-    rank_ = std::make_unique<DeviceRank>(device, plan, session.rank(), segments_.begins,
-                                         options.first_count);
+    rank_ = std::make_unique<DeviceRank>(device, plan, session.rank(), begins, options_.first_count,
+                                         proxy);
   });
 }
 
@@ -82,11 +117,16 @@ std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorith
   Parameters parameters = flow.parameters;
   parameters.in_place = parameters.in_place || places.in_place;
   std::unique_ptr<Prepared> prepared;
+  RankProgram program;
   RunOnAllOrThrow(session_, [&] {
-    const RankProgram program = row.build(call.shape, rank.rank(), parameters);
+    program = row.build(call.shape, rank.rank(), parameters);
     CheckResidency(program, call);
     std::vector<DeviceBuffers> buffers(rank.ranks());
     for (const int peer : MemoryPartnersOf(program)) {
+      if (!rank.IsLocal(peer)) {
+        throw std::invalid_argument(std::string(row.name) + " reaches the memory of rank " +
+                                    std::to_string(peer) + ", which is on another node");
+      }
       RequireReachable(row.name, places, parameters.placement, rank.rank(), peer);
       buffers[peer] = {rank.arena(peer) + places.of_rank[peer].input,
                        rank.arena(peer) + places.of_rank[peer].output};
@@ -100,6 +140,11 @@ std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorith
         std::make_unique<CudaPrepared>(session_, rank, call.shape.collective, std::move(on_device),
                                        std::move(launch), options_.timeout_seconds);
   });
+  if (rank.proxy() != nullptr) {
+    std::vector<int> others = PartnersOf(program);
+    std::erase_if(others, [&](int peer) { return rank.IsLocal(peer); });
+    rank.proxy()->Connect(others, options_.timeout_seconds);
+  }
   return prepared;
 }
 

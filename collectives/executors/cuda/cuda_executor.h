@@ -22,6 +22,10 @@ class CudaDomain {
   // processes only. Throws as ShareSegments, SegmentPlan and DeviceRank do. `device` outlives the
   // domain.
   CudaDomain(Session& session, Device& device, const DomainOptions& options, PeerMemoryKind kind);
+  // The same for ranks of several hosts; `local` is this rank's part of `session` on this host and
+  // `proxy` connects to the others. Proxy and device outlive the domain.
+  CudaDomain(Session& session, Session& local, Device& device, const DomainOptions& options,
+             PeerMemoryKind kind, RemoteProxy& proxy);
 
   const DomainOptions& options() const { return options_; }
   DeviceRank& rank() const { return *rank_; }
@@ -30,6 +34,9 @@ class CudaDomain {
   std::size_t arena_bytes() const { return options_.arena_bytes; }
 
  private:
+  void Join(Session& session, Session& local, Device& device, PeerMemoryKind kind,
+            RemoteProxy* proxy);
+
   DomainOptions options_;
   SharedSegments segments_;
   std::unique_ptr<DeviceRank> rank_;

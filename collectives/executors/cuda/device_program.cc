@@ -1,10 +1,12 @@
 #include "collectives/executors/cuda/device_program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <new>
 #include <stdexcept>
 
 #include "collectives/executors/cuda/lowering.h"
+#include "collectives/interpreter.h"
 
 namespace hockney {
 namespace {
@@ -39,6 +41,27 @@ class Tables {
   std::vector<std::byte> image_;
 };
 
+// The blocks list the operands of a step in memory of a fixed size.
+void CheckOperands(const RankProgram& program) {
+  for (std::size_t lane = 0; lane < program.lanes.size(); ++lane) {
+    const int ranks = GroupOf(program, static_cast<int>(lane)).size;
+    if (ranks <= kMaxBlockRanks) continue;
+    const Lane& steps = program.lanes[lane];
+    const auto takes_all = [](const Operand& operand) {
+      return operand.place == Place::kAllPeers || operand.place == Place::kAllFifos;
+    };
+    for (int s = 0; s < steps.step_count; ++s) {
+      const Step& step = steps.steps[s];
+      if (std::any_of(step.source, step.source + step.source_count, takes_all) ||
+          std::any_of(step.destination, step.destination + step.destination_count, takes_all)) {
+        throw std::invalid_argument("a step with the data of " + std::to_string(ranks) +
+                                    " ranks, a block holds at most " +
+                                    std::to_string(kMaxBlockRanks));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
@@ -50,6 +73,7 @@ DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
     throw std::invalid_argument("device program: " + std::to_string(lanes) +
                                 " lanes, the domain has " + std::to_string(plan.lanes()));
   }
+  CheckOperands(program);
   const LoweredProgram lowered = Lower(program, layout);
   std::vector<RankGroup> groups(lanes);
   std::vector<BlockBuffers> reached(rank.ranks());

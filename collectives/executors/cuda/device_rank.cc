@@ -2,17 +2,28 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
+
+#include "collectives/executors/cuda/remote_proxy.h"
 
 namespace hockney {
 
 DeviceRank::DeviceRank(Device& device, const SegmentPlan& plan, int rank,
-                       std::span<std::byte* const> segments, std::uint64_t first_count)
-    : device_(device), plan_(plan), rank_(rank), segments_(segments.begin(), segments.end()) {
-  if (static_cast<int>(segments.size()) != plan.ranks() || plan.ranks() > kMaxBlockRanks) {
-    throw std::invalid_argument("device rank: " + std::to_string(segments.size()) +
-                                " segments for " + std::to_string(plan.ranks()) +
-                                " ranks, expected one each and at most " +
-                                std::to_string(kMaxBlockRanks));
+                       std::span<std::byte* const> segments, std::uint64_t first_count,
+                       RemoteProxy* proxy)
+    : device_(device),
+      plan_(plan),
+      rank_(rank),
+      segments_(segments.begin(), segments.end()),
+      proxy_(proxy) {
+  std::vector<int> number(segments.size(), -1);  // among the ranks that have a segment
+  int local = 0;
+  for (std::size_t r = 0; r < segments.size(); ++r) {
+    if (segments[r] != nullptr) number[r] = local++;
+  }
+  if (local != plan.ranks() || number.at(rank) < 0 || (proxy == nullptr && local != ranks())) {
+    throw std::invalid_argument("device rank: " + std::to_string(local) + " segments for " +
+                                std::to_string(plan.ranks()) + " local ranks");
   }
   // The image of everything up to the counters' end, which the segment begins with.
   std::vector<ConnectionCounters> image(plan.CountersEnd() / sizeof(ConnectionCounters));
@@ -21,8 +32,10 @@ DeviceRank::DeviceRank(Device& device, const SegmentPlan& plan, int rank,
 
   std::vector<Connection> ends;
   for (int lane = 0; lane < plan.lanes(); ++lane) {
-    for (int peer = 0; peer < plan.ranks(); ++peer) {
-      ends.push_back(plan.Join(lane, rank, segments_[rank], peer, segments_[peer], first_count));
+    for (int peer = 0; peer < ranks(); ++peer) {
+      ends.push_back(number[peer] < 0 ? proxy->DeviceEnd(lane, peer)
+                                      : plan.Join(lane, number[rank], segments_[rank], number[peer],
+                                                  segments_[peer], first_count));
     }
   }
   const auto bytes = std::as_bytes(std::span(ends));

@@ -3,13 +3,15 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "collectives/executors/local_ranks.h"
 #include "topology/check.h"
 
 namespace hockney {
 
 HostDomain::HostDomain(Session& session, const Options& options)
     : rank_(session.rank()), ranks_(session.ranks()), options_(options) {
-  FindLocalRanks(session, session);
+  local_of_ = FindLocalNumbers(session, session);
+  local_ranks_ = ranks_;
   ShareMemory(session);
   session.Barrier();  // no rank may post before all counters are there
 }
@@ -17,7 +19,8 @@ HostDomain::HostDomain(Session& session, const Options& options)
 HostDomain::HostDomain(Session& session, Session& local, UcxWire& wire, const Options& options)
     : rank_(session.rank()), ranks_(session.ranks()), options_(options) {
   CheckAgreement(session);
-  FindLocalRanks(session, local);
+  local_of_ = FindLocalNumbers(session, local);
+  local_ranks_ = local.ranks();
   ShareMemory(local);
   std::vector<bool> on_host(ranks_);
   for (int rank = 0; rank < ranks_; ++rank) on_host[rank] = IsLocal(rank);
@@ -42,18 +45,6 @@ void HostDomain::CheckAgreement(Session& session) const {
     if (theirs == all[0]) continue;
     throw Agreed<std::invalid_argument>(
         "HostDomain: lanes, limits and first count differ between ranks");
-  }
-}
-
-void HostDomain::FindLocalRanks(Session& session, Session& local) {
-  local_ranks_ = local.ranks();
-  local_of_.assign(ranks_, -1);
-  const int mine = session.rank();
-  int number = 0;
-  for (const auto& bytes : local.AllGather(std::as_bytes(std::span(&mine, 1)))) {
-    int rank = 0;
-    std::memcpy(&rank, bytes.data(), sizeof rank);
-    local_of_.at(rank) = number++;
   }
 }
 

@@ -54,7 +54,6 @@ class HostDomain {
 
  private:
   void CheckAgreement(Session& session) const;
-  void FindLocalRanks(Session& session, Session& local);
   void ShareMemory(Session& local);
 
   int rank_ = 0;
