@@ -18,10 +18,12 @@
 #include "bench/topology_options.h"
 #include "bench/topology_report.h"
 #include "collectives/baselines/mpi/mpi_library.h"
+#include "collectives/baselines/nccl/nccl_library.h"
 #include "topology/agree.h"
 #include "topology/collect_topology.h"
 #include "topology/nccl_xml.h"
 #include "topology/nvidia_topo.h"
+#include "topology/nvml.h"
 
 namespace hockney {
 namespace {
@@ -67,6 +69,7 @@ Json ProbeHost(Session& local, const Machine& machine) {
       {"memory_reason", probe.reason.empty() ? Json(nullptr) : Json(probe.reason)},
       {"cross_memory_attach", ProbeCrossMemoryAttach(local)},
       {"larger_pages_as_root", PageHint(machine, probe)},
+      {"gpus", GpuTopologyJson(ReadNvmlTopology())},
   };
 }
 
@@ -77,12 +80,15 @@ Json CompiledJson() {
     implementations.push_back({{"name", each.name}, {"built", each.built}, {"note", each.note}});
   }
   const bool cuda = !build.cuda.empty();
+  const std::string nccl = NcclHeaderVersion();
   return {
       {"ucx", !build.ucx.empty()},
       {"cuda", cuda},
       {"cuda_reason", cuda ? Json(nullptr) : Json("no CUDA compiler when this was configured")},
-      {"nccl", false},
-      {"nccl_reason", "not built yet"},
+      {"nccl", !nccl.empty()},
+      {"nccl_header", nccl.empty() ? Json(nullptr) : Json(nccl)},
+      {"nccl_reason",
+       nccl.empty() ? Json("no CUDA or no nccl.h when this was configured") : Json(nullptr)},
       {"implementations", implementations},
   };
 }

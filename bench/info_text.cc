@@ -101,6 +101,13 @@ std::string MemoryLines(const Json& host) {
   return text;
 }
 
+std::string GpuLines(const Json& gpus) {
+  if (!gpus["unknown_because"].is_null()) {
+    return Line("GPUs", fmt::format("none known: {}", Text(gpus["unknown_because"])));
+  }
+  return GpuTopologyText(gpus);
+}
+
 std::string RankTable(const Json& info) {
   std::vector<std::vector<std::string>> rows = {
       {"rank", "host", "pid", "cpus", "bound by", "oversubscribed", "memlock", "open files"}};
@@ -155,7 +162,7 @@ std::string InfoText(const Json& info) {
   for (const Json& gpus : info["gpu_files"]) text += "\n" + GpuTopologyText(gpus);
   for (const Json& host : info["hosts"]) {
     text += fmt::format("\nhost {}\n", Text(host["name"]));
-    text += HardwareLines(host) + MemoryLines(host);
+    text += HardwareLines(host) + MemoryLines(host) + GpuLines(host["measured"]["gpus"]);
   }
   return text + "\n" + CompiledLines(info);
 }
