@@ -48,6 +48,12 @@ int CountTies(std::span<const SweepRow> rows, const SweepRow& best) {
   }));
 }
 
+// "broadcast", or "broadcast r2" where the root is rank 2.
+std::string NameWithRoot(const SweepRow& row) {
+  const std::string name(Name(row.collective));
+  return row.root.value_or(0) == 0 ? name : fmt::format("{} r{}", name, *row.root);
+}
+
 }  // namespace
 
 std::string DescribeChoice(const SweepRow& row) {
@@ -79,11 +85,11 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head) {
     if (row.time_us_ci_low) {
       interval = fmt::format("{:.2f}..{:.2f}", *row.time_us_ci_low, *row.time_us_ci_high);
     }
-    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n",
-               Name(row.collective), FormatSize(row.size_bytes),
-               row.in_place.value_or(false) ? "in" : "out", DescribeChoice(row),
-               FormatOr(row.time_us_median, "{:.2f}"), interval, FormatOr(row.busbw_GBps, "{:.3f}"),
-               FormatOr(gain, "{:.2f}x"), FormatOr(percent, "{:.0f}%"), status);
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n", NameWithRoot(row),
+               FormatSize(row.size_bytes), row.in_place.value_or(false) ? "in" : "out",
+               DescribeChoice(row), FormatOr(row.time_us_median, "{:.2f}"), interval,
+               FormatOr(row.busbw_GBps, "{:.3f}"), FormatOr(gain, "{:.2f}x"),
+               FormatOr(percent, "{:.0f}%"), status);
   }
   std::fflush(stdout);
 }
@@ -102,6 +108,9 @@ void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options) {
       "all_gather, all_to_all, gather and scatter\n"
       "busbw: size / time, times what a flat ring moves through each link; never capped, so "
       "offload may lift it above the link's rate\n");
+  if (any([](const SweepRow& row) { return row.root.value_or(0) != 0; })) {
+    fmt::print("r1: the root is rank 1; 0 where nothing is said\n");
+  }
   if (any([](const SweepRow& row) { return row.ranks == 1; })) {
     fmt::print(
         "warning: one rank sends nothing, so there is no busbw, and an in-place call may do "
@@ -142,7 +151,7 @@ void PrintFastest(std::span<const SweepRow> rows) {
     const std::optional<double> mpi = MpiTime(rows, row);
     std::optional<double> gain;
     if (mpi) gain = *mpi / *row.time_us_median;
-    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7} {:>5}\n", Name(row.collective),
+    fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7} {:>5}\n", NameWithRoot(row),
                FormatSize(row.size_bytes), row.in_place.value_or(false) ? "in" : "out",
                DescribeChoice(row), *row.time_us_median, FormatOr(row.busbw_GBps, "{:.3f}"),
                FormatOr(gain, "{:.2f}x"), CountTies(rows, row));

@@ -105,7 +105,11 @@ int Links::Run() {
                      .ranks = session_.ranks(),
                      .type = DataType::kUint8,
                      .count = options_.most_bytes};
-  rig.SetUp({&largest, 1});
+  try {
+    rig.SetUp({&largest, 1});
+  } catch (const Agreed<EnvironmentError>& error) {
+    throw Agreed<EnvironmentError>(fmt::format("-e {}: {}", texts_.most, error.what()));
+  }
   run_ = rig.facts();
   OpenFolder();
   LinkRunner runner(rig.context(), options_.most_bytes);
