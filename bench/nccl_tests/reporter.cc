@@ -45,7 +45,7 @@ std::vector<RankDevice> ReadDevices(const nlohmann::ordered_json& facts,
 NcclTestsReporter::NcclTestsReporter(NcclTestsRun run, NcclTestsEnvironment environment,
                                      std::vector<std::string> arguments, TableTime time)
     : run_(std::move(run)),
-      environment_(environment),
+      environment_(std::move(environment)),
       arguments_(std::move(arguments)),
       time_(time) {}
 
