@@ -36,9 +36,9 @@ Place MakePlace(Session& session, int color, const DomainOptions& options, doubl
   for (const int number : FindLocalNumbers(session, *place.local)) on_host.push_back(number >= 0);
   std::shared_ptr<Device> device = testing::MakeThreadDevice();
   auto proxy = std::make_shared<UcxProxy>(*device, on_host, options, *place.wire);
-  place.ground = testing::MakeDeviceGround(
-      session, *place.local, std::move(device), options, PeerMemoryKind::kFileDescriptor,
-      {.threads = 1, .timeout_seconds = timeout_seconds}, std::move(proxy));
+  place.ground =
+      testing::MakeDeviceGround(session, {*place.local, std::move(proxy)}, std::move(device),
+                                options, {.threads = 1, .timeout_seconds = timeout_seconds});
   return place;
 }
 

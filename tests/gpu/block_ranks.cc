@@ -17,7 +17,9 @@ BlockRanks::BlockRanks(Device& device, int ranks, const DomainOptions& options)
     begins.push_back(segments_.back()->data());
   }
   for (int rank = 0; rank < ranks; ++rank) {
-    ranks_.push_back(std::make_unique<DeviceRank>(device, plan, rank, begins, options.first_count));
+    ranks_.push_back(std::make_unique<DeviceRank>(
+        device, plan, DeviceRank::Place{.rank = rank, .segments = begins, .proxy = nullptr},
+        options.first_count));
   }
 }
 
@@ -39,7 +41,8 @@ BlockRanks::Together BlockRanks::Prepare(const PlannedCase& planned, int threads
     const Shape shape = planned.MakeCall(0, nullptr).shape;
     const RankProgram program = test.row->build(shape, static_cast<int>(rank), parameters);
     together.programs.push_back(std::make_unique<DeviceProgram>(
-        *ranks_[rank], program, planned.layout(), planned.flow(), buffers, timeout_seconds));
+        *ranks_[rank], ProgramCall{program, planned.layout(), planned.flow(), timeout_seconds},
+        buffers));
     calls.push_back(together.programs.back()->call());
     blocks += program.lanes.size();
   }

@@ -18,12 +18,11 @@ struct Parts {
       : device(std::move(of_rank)),
         domain(session, *device, options, kind),
         executor(session, domain, of_executor) {}
-  Parts(Session& session, Session& local, std::shared_ptr<Device> of_rank,
-        const DomainOptions& options, PeerMemoryKind kind, const CudaExecutor::Options& of_executor,
-        std::shared_ptr<RemoteProxy> to_others)
+  Parts(Session& session, const DeviceHosts& hosts, std::shared_ptr<Device> of_rank,
+        const DomainOptions& options, const CudaExecutor::Options& of_executor)
       : device(std::move(of_rank)),
-        proxy(std::move(to_others)),
-        domain(session, local, *device, options, kind, *proxy),
+        proxy(hosts.proxy),
+        domain(session, {hosts.local, *proxy}, *device, options, PeerMemoryKind::kFileDescriptor),
         executor(session, domain, of_executor) {}
 };
 
@@ -66,12 +65,9 @@ Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
   return GroundOf(std::make_shared<Parts>(session, std::move(device), options, kind, of_executor));
 }
 
-Ground MakeDeviceGround(Session& session, Session& local, std::shared_ptr<Device> device,
-                        const DomainOptions& options, PeerMemoryKind kind,
-                        const CudaExecutor::Options& of_executor,
-                        std::shared_ptr<RemoteProxy> proxy) {
-  return GroundOf(std::make_shared<Parts>(session, local, std::move(device), options, kind,
-                                          of_executor, std::move(proxy)));
+Ground MakeDeviceGround(Session& session, const DeviceHosts& hosts, std::shared_ptr<Device> device,
+                        const DomainOptions& options, const CudaExecutor::Options& of_executor) {
+  return GroundOf(std::make_shared<Parts>(session, hosts, std::move(device), options, of_executor));
 }
 
 }  // namespace hockney::testing

@@ -13,11 +13,14 @@ Ground MakeDeviceGround(Session& session, std::shared_ptr<Device> device,
                         const DomainOptions& options, PeerMemoryKind kind,
                         const CudaExecutor::Options& of_executor);
 
-// The same for ranks of several hosts: those of `local`, this rank's part of `session`, reach each
-// other's memory, and `proxy` connects to the others.
-Ground MakeDeviceGround(Session& session, Session& local, std::shared_ptr<Device> device,
-                        const DomainOptions& options, PeerMemoryKind kind,
-                        const CudaExecutor::Options& of_executor,
-                        std::shared_ptr<RemoteProxy> proxy);
+// The same for ranks of several hosts, whose memory is opened by file descriptors: those of
+// `local`, this rank's part of `session`, reach each other's memory, and `proxy` connects to the
+// others.
+struct DeviceHosts {
+  Session& local;
+  std::shared_ptr<RemoteProxy> proxy;
+};
+Ground MakeDeviceGround(Session& session, const DeviceHosts& hosts, std::shared_ptr<Device> device,
+                        const DomainOptions& options, const CudaExecutor::Options& of_executor);
 
 }  // namespace hockney::testing

@@ -71,7 +71,10 @@ SectionResult RunAsProcesses(const SectionOptions& options, int ranks, int check
 SectionResult Processes(const SectionOptions& options) {
   SectionResult sum;
   for (const int ranks : {2, 3}) {
-    const auto cases = EveryRowInEveryProtocol(ranks);
+    // A device gives processes turns of a millisecond or so, which each message waits for.
+    std::vector<ExecutorCase> cases;
+    const auto all = EveryRowInEveryProtocol(ranks);
+    for (std::size_t i = 0; i < all.size(); i += 4) cases.push_back(all[i]);
     const auto body = [&](Session& session) -> std::string {
       const Ground ground = MakeDeviceGround(
           session, options.open(), WithRoomFor(cases, SmallSlots()), options.kind,

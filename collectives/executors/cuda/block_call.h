@@ -11,6 +11,7 @@
 
 namespace hockney {
 
+inline constexpr int kMostBlockThreads = 512;
 inline constexpr int kMaxBlockRanks = 32;  // one peer-memory domain
 // A message in packets is put together here before it goes, in memory of the block.
 inline constexpr std::size_t kMaxStagedBytes = 4096;

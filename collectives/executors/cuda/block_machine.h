@@ -248,22 +248,28 @@ class BlockMachine {
   // A target may be exactly a source: the thread that reads an element also writes it.
   HOCKNEY_HOST_DEVICE void MoveElements(bool divide) const {
     constexpr int kWide = kWideCount<Storage>;
+    constexpr int kVectors = kWide > 8 ? 2 : 4;  // of 16 bytes that a thread moves at a time
     const std::size_t count = operands_.bytes / sizeof(Storage);
     const std::size_t wide = AreWide(operands_) ? count / kWide : 0;
-    for (std::size_t i = team_.thread(); i < wide; i += team_.threads()) {
-      MoveSome<kWide>(i * kWide, divide);
+    const std::size_t threads = team_.threads();
+    std::size_t i = team_.thread();
+    for (; i + (kVectors - 1) * threads < wide; i += kVectors * threads) {
+      MoveSome<kWide, kVectors>(i * kWide, threads * kWide, divide);
     }
-    for (std::size_t i = wide * kWide + team_.thread(); i < count; i += team_.threads()) {
-      MoveSome<1>(i, divide);
-    }
+    for (; i < wide; i += threads) MoveSome<kWide, 1>(i * kWide, 0, divide);
+    for (i = wide * kWide + team_.thread(); i < count; i += threads) MoveSome<1, 1>(i, 0, divide);
   }
-  template <int kCount>
-  HOCKNEY_HOST_DEVICE void MoveSome(std::size_t first, bool divide) const {
+  template <int kCount, int kVectors>
+  HOCKNEY_HOST_DEVICE void MoveSome(std::size_t first, std::size_t stride, bool divide) const {
     using Vector = ElementVector<Storage, kCount>;
-    const Vector result =
-        CombineElements<Access, E, kOp, kCount>(operands_, first, call_.ranks, divide);
+    Vector results[kVectors];
+    CombineElements<Access, E, kOp, kCount, kVectors>(operands_, first, stride, call_.ranks, divide,
+                                                      results);
     for (int d = 0; d < operands_.target_count; ++d) {
-      *reinterpret_cast<Vector*>(operands_.targets[d] + first * sizeof(Storage)) = result;
+      for (int v = 0; v < kVectors; ++v) {
+        *reinterpret_cast<Vector*>(operands_.targets[d] + (first + v * stride) * sizeof(Storage)) =
+            results[v];
+      }
     }
   }
 

@@ -62,45 +62,55 @@ HOCKNEY_HOST_DEVICE Storage LoadFromPackets(const BlockOperands::Source& source,
   }
 }
 
-// Elements [first, first + kCount) of the result of one pass over all sources, as KernelArgs states
-// it.
-template <class Access, Element E, ReduceOp kOp, int kCount>
-HOCKNEY_HOST_DEVICE ElementVector<typename E::Storage, kCount> CombineElements(
-    const BlockOperands& operands, std::size_t first, int ranks, bool divide) {
+// `kVectors` parts of the result of one pass over all sources, as KernelArgs states it: elements
+// [first + v * stride, ... + kCount) become results[v]. All parts of a source are read before any
+// is used, so that as many reads are under way.
+template <class Access, Element E, ReduceOp kOp, int kCount, int kVectors>
+HOCKNEY_HOST_DEVICE void CombineElements(const BlockOperands& operands, std::size_t first,
+                                         std::size_t stride, int ranks, bool divide,
+                                         ElementVector<typename E::Storage, kCount>* results) {
   using Storage = typename E::Storage;
   using Vector = ElementVector<Storage, kCount>;
   using A = typename E::Accumulator;
   constexpr bool kScales = kOp == ReduceOp::kAvg && std::is_floating_point_v<A>;
   constexpr bool kDivides = kOp == ReduceOp::kAvg && std::is_integral_v<A>;
-  A sums[kCount]{};
+  A sums[kVectors][kCount]{};
   for (int s = 0; s < operands.source_count; ++s) {
     const BlockOperands::Source& source = operands.sources[s];
-    Vector stored;
-    if (source.data == nullptr) {
-      for (int e = 0; e < kCount; ++e) {
-        stored.at[e] = LoadFromPackets<Access, Storage>(source, first + e);
+    Vector stored[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      const std::size_t at = first + v * stride;
+      if (source.data == nullptr) {
+        for (int e = 0; e < kCount; ++e) {
+          stored[v].at[e] = LoadFromPackets<Access, Storage>(source, at + e);
+        }
+      } else {
+        stored[v] = *reinterpret_cast<const Vector*>(source.data + at * sizeof(Storage));
       }
-    } else {
-      stored = *reinterpret_cast<const Vector*>(source.data + first * sizeof(Storage));
     }
     const bool scales = kScales && ranks > 1 && source.is_input;
-    if (operands.source_count == 1 && !scales && !(kDivides && divide)) return stored;
-    for (int e = 0; e < kCount; ++e) {
-      A value = E::Decode(stored.at[e]);
-      if constexpr (kScales) {
-        if (scales) value = value * AverageScale<A>(ranks);
+    if (operands.source_count == 1 && !scales && !(kDivides && divide)) {
+      for (int v = 0; v < kVectors; ++v) results[v] = stored[v];
+      return;
+    }
+    for (int v = 0; v < kVectors; ++v) {
+      for (int e = 0; e < kCount; ++e) {
+        A value = E::Decode(stored[v].at[e]);
+        if constexpr (kScales) {
+          if (scales) value = value * AverageScale<A>(ranks);
+        }
+        sums[v][e] = s == 0 ? value : Combine<kOp>(sums[v][e], value);
       }
-      sums[e] = s == 0 ? value : Combine<kOp>(sums[e], value);
     }
   }
-  Vector result;
-  for (int e = 0; e < kCount; ++e) {
-    if constexpr (kDivides) {
-      if (divide) sums[e] = Divide(sums[e], ranks);
+  for (int v = 0; v < kVectors; ++v) {
+    for (int e = 0; e < kCount; ++e) {
+      if constexpr (kDivides) {
+        if (divide) sums[v][e] = Divide(sums[v][e], ranks);
+      }
+      results[v].at[e] = E::Encode(sums[v][e]);
     }
-    result.at[e] = E::Encode(sums[e]);
   }
-  return result;
 }
 
 // Whether all operands may be moved in vectors of 16 bytes.

@@ -76,7 +76,7 @@ class CudaDevice : public Device {
     int cooperative = 0;
     HOCKNEY_CHECK(cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, ordinal));
     if (cooperative == 0) {
-      throw EnvironmentError(name() +
+      throw EnvironmentError(Describe() +
                              " has no cooperative launch: its blocks could not wait for "
                              "each other");
     }
@@ -84,9 +84,7 @@ class CudaDevice : public Device {
     stream_ = MakeStream();
   }
 
-  std::string name() const override {
-    return "GPU " + std::to_string(ordinal_) + " (" + properties_.name + ")";
-  }
+  std::string name() const override { return Describe(); }
   std::shared_ptr<DeviceBuffer> Allocate(std::size_t bytes, PeerMemoryKind kind) override {
     return kind == PeerMemoryKind::kCudaIpc ? AllocateCuda(bytes)
                                             : AllocateCudaFile(driver_, ordinal_, bytes);
@@ -133,6 +131,10 @@ class CudaDevice : public Device {
   }
 
  private:
+  std::string Describe() const {
+    return "GPU " + std::to_string(ordinal_) + " (" + properties_.name + ")";
+  }
+
   int ordinal_;
   cudaDeviceProp properties_{};
   CudaDriver driver_;

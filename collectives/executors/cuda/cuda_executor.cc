@@ -84,10 +84,10 @@ CudaDomain::CudaDomain(Session& session, Device& device, const DomainOptions& op
   Join(session, session, device, kind, nullptr);
 }
 
-CudaDomain::CudaDomain(Session& session, Session& local, Device& device,
-                       const DomainOptions& options, PeerMemoryKind kind, RemoteProxy& proxy)
+CudaDomain::CudaDomain(Session& session, const Hosts& hosts, Device& device,
+                       const DomainOptions& options, PeerMemoryKind kind)
     : options_(options) {
-  Join(session, local, device, kind, &proxy);
+  Join(session, hosts.local, device, kind, &hosts.proxy);
 }
 
 void CudaDomain::Join(Session& session, Session& local, Device& device, PeerMemoryKind kind,
@@ -96,12 +96,14 @@ void CudaDomain::Join(Session& session, Session& local, Device& device, PeerMemo
   segments_ = ShareSegments(local, device, plan.ControlBytes() + options_.arena_bytes, kind);
   const std::vector<int> numbers = FindLocalNumbers(session, local);
   std::vector<std::byte*> begins;
+  begins.reserve(numbers.size());
   for (const int number : numbers) {
     begins.push_back(number < 0 ? nullptr : segments_.begins[number]);
   }
   RunOnAllOrThrow(session, [&] {
-    rank_ = std::make_unique<DeviceRank>(device, plan, session.rank(), begins, options_.first_count,
-                                         proxy);
+    rank_ = std::make_unique<DeviceRank>(
+        device, plan, DeviceRank::Place{.rank = session.rank(), .segments = begins, .proxy = proxy},
+        options_.first_count);
   });
 }
 
@@ -132,8 +134,8 @@ std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorith
                        rank.arena(peer) + places.of_rank[peer].output};
     }
     buffers[rank.rank()] = {call.input, call.output};
-    auto on_device = std::make_unique<DeviceProgram>(rank, program, layout, flow, buffers,
-                                                     options_.timeout_seconds);
+    auto on_device = std::make_unique<DeviceProgram>(
+        rank, ProgramCall{program, layout, flow, options_.timeout_seconds}, buffers);
     auto launch =
         rank.device().PrepareLaunch({&on_device->call(), 1}, call.type, call.op, options_.threads);
     prepared =

@@ -22,10 +22,14 @@ class CudaDomain {
   // processes only. Throws as ShareSegments, SegmentPlan and DeviceRank do. `device` outlives the
   // domain.
   CudaDomain(Session& session, Device& device, const DomainOptions& options, PeerMemoryKind kind);
-  // The same for ranks of several hosts; `local` is this rank's part of `session` on this host and
-  // `proxy` connects to the others. Proxy and device outlive the domain.
-  CudaDomain(Session& session, Session& local, Device& device, const DomainOptions& options,
-             PeerMemoryKind kind, RemoteProxy& proxy);
+  // The same for ranks of several hosts: `local` is this rank's part of `session` on this host and
+  // `proxy`, which outlives the domain, connects to the others.
+  struct Hosts {
+    Session& local;
+    RemoteProxy& proxy;
+  };
+  CudaDomain(Session& session, const Hosts& hosts, Device& device, const DomainOptions& options,
+             PeerMemoryKind kind);
 
   const DomainOptions& options() const { return options_; }
   DeviceRank& rank() const { return *rank_; }

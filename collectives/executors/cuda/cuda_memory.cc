@@ -1,5 +1,6 @@
 #include "collectives/executors/cuda/cuda_memory.h"
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -115,7 +116,7 @@ class FileBuffer : public DeviceBuffer {
         driver_.export_handle(&file, allocation_, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0));
     return {.handle = {}, .file = FileDescriptor(file), .offset = 0, .bytes = bytes_};
   }
-  std::byte* data() const override { return reinterpret_cast<std::byte*>(address_); }
+  std::byte* data() const override { return std::bit_cast<std::byte*>(address_); }
   std::size_t bytes() const override { return bytes_; }
 
  private:
@@ -167,7 +168,7 @@ PeerHandle ExportCuda(const CudaDriver& driver, const DeviceBuffer& buffer) {
   std::size_t block_bytes = 0;
   HOCKNEY_CHECK(driver.get_address_range(&base, &block_bytes, AddressOf(buffer.data())));
   cudaIpcMemHandle_t ipc;
-  HOCKNEY_CHECK(cudaIpcGetMemHandle(&ipc, reinterpret_cast<void*>(base)));
+  HOCKNEY_CHECK(cudaIpcGetMemHandle(&ipc, std::bit_cast<void*>(base)));
   const auto bytes = std::as_bytes(std::span(&ipc, 1));
   return {.handle = {bytes.begin(), bytes.end()},
           .file = {},
@@ -184,7 +185,7 @@ std::shared_ptr<DeviceBuffer> OpenCudaFile(const CudaDriver& driver, int ordinal
   const std::size_t mapped = RoundToGranularity(driver, ordinal, handle.bytes);
   CUmemGenericAllocationHandle allocation = 0;
   const auto file = static_cast<std::uintptr_t>(handle.file.get());
-  HOCKNEY_CHECK(driver.import_handle(&allocation, reinterpret_cast<void*>(file),
+  HOCKNEY_CHECK(driver.import_handle(&allocation, std::bit_cast<void*>(file),
                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR));
   auto buffer = std::make_shared<FileBuffer>(driver, allocation, mapped, handle.bytes);
   buffer->Map();

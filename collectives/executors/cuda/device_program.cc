@@ -64,9 +64,9 @@ void CheckOperands(const RankProgram& program) {
 
 }  // namespace
 
-DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
-                             const Layout& layout, const CallFlow& flow,
-                             std::span<const DeviceBuffers> buffers, double timeout_seconds) {
+DeviceProgram::DeviceProgram(const DeviceRank& rank, const ProgramCall& call,
+                             std::span<const DeviceBuffers> buffers) {
+  const RankProgram& program = call.program;
   const auto lanes = static_cast<int>(program.lanes.size());
   const SegmentPlan& plan = rank.plan();
   if (lanes > plan.lanes()) {
@@ -74,10 +74,38 @@ DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
                                 " lanes, the domain has " + std::to_string(plan.lanes()));
   }
   CheckOperands(program);
+  call_.rank = program.rank;
+  call_.ranks = rank.ranks();
+  call_.lanes = lanes;
+  call_.slices = call.flow.flow.slices;
+  call_.slots = plan.limits().slots;
+  call_.slice_bytes = call.flow.slice_bytes;
+  call_.slot_bytes = plan.limits().slot_bytes;
+  call_.packet_words = plan.PacketWords();
+  call_.connections = rank.connections();
+  call_.abort = &rank.abort();
+  call_.timeout_ns = static_cast<std::uint64_t>(call.timeout_seconds * 1e9);
+  WriteTables(rank, program, call.layout, buffers);
+  Device& device = rank.device();
+  if (program.uses_scratch) {
+    scratch_ = device.Allocate(call.layout.BufferBytes(program.rank, Buffer::kScratch),
+                               PeerMemoryKind::kCudaIpc);
+    call_.scratch = scratch_->data();
+  }
+  reports_ = device.AllocateOnHost(lanes * sizeof(BlockReport));
+  for (int lane = 0; lane < lanes; ++lane) {
+    new (reports_->data() + lane * sizeof(BlockReport)) BlockReport;
+  }
+  call_.reports = reinterpret_cast<BlockReport*>(reports_->data());
+}
+
+void DeviceProgram::WriteTables(const DeviceRank& rank, const RankProgram& program,
+                                const Layout& layout, std::span<const DeviceBuffers> buffers) {
   const LoweredProgram lowered = Lower(program, layout);
+  const std::size_t lanes = program.lanes.size();
   std::vector<RankGroup> groups(lanes);
   std::vector<BlockBuffers> reached(rank.ranks());
-  const std::vector<std::uint64_t> no_tokens(2 * static_cast<std::size_t>(lanes) * lanes);
+  const std::vector<std::uint64_t> no_tokens(2 * lanes * lanes);
   static_assert(sizeof(BlockLaneTokens) == 2 * sizeof(std::uint64_t));
 
   Tables tables;
@@ -88,11 +116,10 @@ DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
   const auto buffer_table = tables.Add(reached);
   const auto token_table = tables.Add(no_tokens);
 
-  Device& device = rank.device();
-  tables_ = device.Allocate(tables.image().size(), PeerMemoryKind::kCudaIpc);
+  tables_ = rank.device().Allocate(tables.image().size(), PeerMemoryKind::kCudaIpc);
   std::byte* const there = tables_->data();
   const ByteRange* const chunks = chunk_table.In(there);
-  for (int lane = 0; lane < lanes; ++lane) {
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
     const int begin = lowered.group_begin[lane];
     groups[lane] = {begin < 0 ? nullptr : member_table.In(there) + begin, lowered.group_size[lane]};
   }
@@ -102,34 +129,13 @@ DeviceProgram::DeviceProgram(const DeviceRank& rank, const RankProgram& program,
   }
   tables.Set(group_table, groups);
   tables.Set(buffer_table, reached);
-  device.Write(there, tables.image());
+  rank.device().Write(there, tables.image());
 
-  if (program.uses_scratch) {
-    scratch_ = device.Allocate(layout.BufferBytes(program.rank, Buffer::kScratch),
-                               PeerMemoryKind::kCudaIpc);
-  }
-  reports_ = device.AllocateOnHost(lanes * sizeof(BlockReport));
-  for (int lane = 0; lane < lanes; ++lane) {
-    new (reports_->data() + lane * sizeof(BlockReport)) BlockReport;
-  }
-  call_ = {.rank = program.rank,
-           .ranks = rank.ranks(),
-           .lanes = lanes,
-           .slices = flow.flow.slices,
-           .slots = plan.limits().slots,
-           .slice_bytes = flow.slice_bytes,
-           .slot_bytes = plan.limits().slot_bytes,
-           .packet_words = plan.PacketWords(),
-           .programs = lane_table.In(there),
-           .groups = group_table.In(there),
-           .buffers = buffer_table.In(there),
-           .scratch = scratch_ ? scratch_->data() : nullptr,
-           .scratch_chunks = chunks + lowered.scratch_begin,
-           .connections = rank.connections(),
-           .lane_tokens = reinterpret_cast<BlockLaneTokens*>(token_table.In(there)),
-           .abort = &rank.abort(),
-           .timeout_ns = static_cast<std::uint64_t>(timeout_seconds * 1e9),
-           .reports = reinterpret_cast<BlockReport*>(reports_->data())};
+  call_.programs = lane_table.In(there);
+  call_.groups = group_table.In(there);
+  call_.buffers = buffer_table.In(there);
+  call_.scratch_chunks = chunks + lowered.scratch_begin;
+  call_.lane_tokens = reinterpret_cast<BlockLaneTokens*>(token_table.In(there));
 }
 
 std::string DeviceProgram::Complaint() const {

@@ -20,15 +20,22 @@ struct DeviceBuffers {
   std::byte* output = nullptr;
 };
 
+// A rank's program as it is to be run.
+struct ProgramCall {
+  const RankProgram& program;
+  const Layout& layout;
+  const CallFlow& flow;
+  double timeout_seconds = 60;  // for any wait
+};
+
 // The program of one rank for one call, in memory of its device.
 class DeviceProgram {
  public:
   // `buffers[r]` are rank r's; only those of the rank itself and of ranks whose memory the program
   // works in are used. Throws std::invalid_argument for more lanes than the rank has connections
-  // for. `rank` outlives it.
-  DeviceProgram(const DeviceRank& rank, const RankProgram& program, const Layout& layout,
-                const CallFlow& flow, std::span<const DeviceBuffers> buffers,
-                double timeout_seconds);
+  // for, and for steps with more operands than a block can list. `rank` outlives it.
+  DeviceProgram(const DeviceRank& rank, const ProgramCall& call,
+                std::span<const DeviceBuffers> buffers);
 
   // What its blocks get. Valid as long as this lives.
   const BlockCall& call() const { return call_; }
@@ -37,6 +44,9 @@ class DeviceProgram {
   std::string Complaint() const;
 
  private:
+  void WriteTables(const DeviceRank& rank, const RankProgram& program, const Layout& layout,
+                   std::span<const DeviceBuffers> buffers);
+
   std::shared_ptr<DeviceBuffer> tables_;
   std::shared_ptr<DeviceBuffer> scratch_;
   std::shared_ptr<DeviceBuffer> reports_;

@@ -20,12 +20,17 @@ class RemoteProxy;
 class DeviceRank {
  public:
   // `segments[r]` is where rank r's segment begins as this device reaches it, zeroed and laid out
-  // by `plan`, which counts the ranks that have one; null for ranks of other hosts, which `proxy`
-  // connects to. This rank's own counters are written here. No rank may run anything before all
-  // have been made. Device, segments and proxy outlive the rank.
-  DeviceRank(Device& device, const SegmentPlan& plan, int rank,
-             std::span<std::byte* const> segments, std::uint64_t first_count = 0,
-             RemoteProxy* proxy = nullptr);
+  // by the plan, which counts the ranks that have one; null for ranks of other hosts, which `proxy`
+  // connects to.
+  struct Place {
+    int rank = 0;
+    std::span<std::byte* const> segments;
+    RemoteProxy* proxy = nullptr;
+  };
+  // Writes this rank's own counters. No rank may run anything before all have been made. Device,
+  // segments and proxy outlive the rank.
+  DeviceRank(Device& device, const SegmentPlan& plan, const Place& place,
+             std::uint64_t first_count = 0);
 
   Device& device() const { return device_; }
   const SegmentPlan& plan() const { return plan_; }
@@ -40,6 +45,8 @@ class DeviceRank {
   std::atomic<std::uint32_t>& abort() const;
 
  private:
+  std::vector<Connection> MakeEnds(std::uint64_t first_count) const;
+
   Device& device_;
   SegmentPlan plan_;
   int rank_;

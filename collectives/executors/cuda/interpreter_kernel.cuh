@@ -16,7 +16,10 @@ class DeviceWaiting {
  public:
   __device__ void Moved() { waits_ = false; }
   // Whether to give up: another lane or the host says so, or nothing has moved for the timeout.
+  // Both are looked at now and then only: the flag is memory of the host, far away.
   __device__ bool IsOver(const BlockCall& call) {
+    constexpr unsigned kAsksBetweenLooks = 256;
+    if (waits_ && ++asks_ % kAsksBetweenLooks != 0) return false;
     std::uint64_t now = 0;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));  // nanoseconds
     if (!waits_) since_ = now;
@@ -29,13 +32,15 @@ class DeviceWaiting {
 
  private:
   bool waits_ = false;
+  unsigned asks_ = 0;
   std::uint64_t since_ = 0;
 };
 
 // Block (x, y) runs lane x of the call of the launch's rank y to its end: of `one` where there is
 // one rank, else of `many`. All blocks must be resident at the same time: they wait for each other.
 template <Element E, ReduceOp kOp>
-__global__ void InterpretLanes(const __grid_constant__ BlockCall one, const BlockCall* many) {
+__global__ __launch_bounds__(kMostBlockThreads) void InterpretLanes(
+    const __grid_constant__ BlockCall one, const BlockCall* many) {
   __shared__ BlockOperands operands;
   const BlockCall& call = many == nullptr ? one : many[blockIdx.y];
   const int lane = static_cast<int>(blockIdx.x);

@@ -28,15 +28,16 @@ UcxProxy::UcxProxy(Device& device, const std::vector<bool>& on_host, const Domai
   }
   plan_.MakeCounters(of_blocks_->data(), first_count_);
   plan_.MakeCounters(of_proxy_->data(), first_count_);
-  for (std::size_t i = 0; i < blocks_.size(); ++i) {
-    const int number = number_[i % ranks_];
-    if (number < 0) continue;
-    const int lane = static_cast<int>(i / ranks_);
-    blocks_[i] =
-        plan_.Join(lane, number, of_proxy_->data(), number, of_blocks_->data(), first_count_);
-    const Connection::Counts start = {first_count_, first_count_, first_count_, first_count_};
-    remote_[i].slots = remote_[i].packets = remote_[i].tokens = start;
-    passages_.push_back({&blocks_[i], &remote_[i]});
+  const Connection::Counts start = {first_count_, first_count_, first_count_, first_count_};
+  for (int lane = 0; lane < options.lanes; ++lane) {
+    for (std::size_t rank = 0; rank < ranks_; ++rank) {
+      if (number_[rank] < 0) continue;
+      const std::size_t i = lane * ranks_ + rank;
+      blocks_[i] = plan_.Join(lane, number_[rank], of_proxy_->data(), number_[rank],
+                              of_blocks_->data(), first_count_);
+      remote_[i].slots = remote_[i].packets = remote_[i].tokens = start;
+      passages_.push_back({&blocks_[i], &remote_[i]});
+    }
   }
   links_ = std::make_unique<RemoteLinks>(wire, remote_, on_host, options.limits, first_count_);
 }
