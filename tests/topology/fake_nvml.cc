@@ -2,7 +2,6 @@
 // to a switch, the pairs across sockets. FAKE_NVML_FAILS=1 lets it find no driver.
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 
 #include "topology/nvml_api.h"
 
@@ -17,11 +16,21 @@ constexpr const char* kBusIds[] = {"00000000:04:00.0", "00000000:05:00.0", "0000
 constexpr NvmlStatus kNotSupported = 3;
 constexpr NvmlStatus kNoDriver = 9;
 
-std::size_t IndexOf(NvmlDevice device) { return reinterpret_cast<std::size_t>(device) - 1; }
+// A device is a place in this array.
+char devices[4];  // NOLINT(cppcoreguidelines-avoid-non-const-global-variables)
+
+std::size_t IndexOf(NvmlDevice device) {
+  return static_cast<std::size_t>(reinterpret_cast<char*>(device) - devices);
+}
+
+void CopyBusId(std::size_t index, NvmlPciInfo* info) {
+  std::snprintf(info->bus_id, sizeof info->bus_id, "%s", kBusIds[index]);
+}
 
 }  // namespace
 
 extern "C" {
+// NOLINTBEGIN(readability-identifier-naming): NVML's names
 
 NvmlStatus nvmlInit_v2() { return std::getenv("FAKE_NVML_FAILS") != nullptr ? kNoDriver : 0; }
 NvmlStatus nvmlShutdown() { return 0; }
@@ -37,7 +46,7 @@ NvmlStatus nvmlDeviceGetCount_v2(unsigned* count) {
   return 0;
 }
 NvmlStatus nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
-  *device = reinterpret_cast<NvmlDevice>(static_cast<std::size_t>(index) + 1);
+  *device = reinterpret_cast<NvmlDevice>(devices + index);
   return 0;
 }
 NvmlStatus nvmlDeviceGetName(NvmlDevice, char* text, unsigned length) {
@@ -45,7 +54,7 @@ NvmlStatus nvmlDeviceGetName(NvmlDevice, char* text, unsigned length) {
   return 0;
 }
 NvmlStatus nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* info) {
-  std::strcpy(info->bus_id, kBusIds[IndexOf(device)]);
+  CopyBusId(IndexOf(device), info);
   return 0;
 }
 NvmlStatus nvmlDeviceGetTopologyCommonAncestor(NvmlDevice a, NvmlDevice b, int* level) {
@@ -59,7 +68,7 @@ NvmlStatus nvmlDeviceGetNvLinkState(NvmlDevice device, unsigned link, int* is_ac
   return 0;
 }
 NvmlStatus nvmlDeviceGetNvLinkRemotePciInfo_v2(NvmlDevice device, unsigned, NvmlPciInfo* info) {
-  std::strcpy(info->bus_id, kBusIds[IndexOf(device) ^ 1]);
+  CopyBusId(IndexOf(device) ^ 1, info);
   return 0;
 }
 NvmlStatus nvmlDeviceGetNvLinkRemoteDeviceType(NvmlDevice device, unsigned, int* type) {
@@ -67,4 +76,5 @@ NvmlStatus nvmlDeviceGetNvLinkRemoteDeviceType(NvmlDevice device, unsigned, int*
   return 0;
 }
 
+// NOLINTEND(readability-identifier-naming)
 }  // extern "C"

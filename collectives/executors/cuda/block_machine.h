@@ -315,15 +315,16 @@ class BlockMachine {
   Team& team_;
 };
 
-// Runs `lane` of the call to its end, on every thread of its block. Waiting has Moved() and
+// Runs `lane` of the call, `program` or a copy of it nearer by, to its end, on every thread of its
+// block. Waiting has Moved() and
 // IsOver(call), which thread 0 asks when nothing moves: it holds the deadline and looks at the
 // abort flag, here only, so that no block outlives a lost peer.
 template <class Machine, class Team, class Waiting>
-HOCKNEY_HOST_DEVICE void RunLane(const BlockCall& call, int lane, Machine& machine, Team& team,
-                                 Waiting& waiting) {
+HOCKNEY_HOST_DEVICE void RunLane(const BlockCall& call, int lane, const Lane& program,
+                                 Machine& machine, Team& team, Waiting& waiting) {
   LaneState state;
   while (true) {
-    const Progress progress = Advance(call.programs[lane], lane, call.slices, state, machine);
+    const Progress progress = Advance(program, lane, call.slices, state, machine);
     if (progress == Progress::kDone) return;
     if (progress == Progress::kMoved) {
       waiting.Moved();

@@ -3,6 +3,7 @@
 // The interpreter as a kernel: one thread block a lane. For nvcc only.
 // Compiled, never run: no GPU has seen this code.
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 
@@ -36,19 +37,33 @@ class DeviceWaiting {
   std::uint64_t since_ = 0;
 };
 
+// Copies the steps that a lane has into memory of the block, where each is read many times.
+__device__ inline const Lane& CopyLane(const Lane& lane, std::uint32_t* room) {
+  const std::size_t bytes = offsetof(Lane, steps) + lane.step_count * sizeof(Step);
+  static_assert(alignof(Lane) == sizeof(std::uint32_t) &&
+                sizeof(Step) % sizeof(std::uint32_t) == 0);
+  const auto* const words = reinterpret_cast<const std::uint32_t*>(&lane);
+  for (std::size_t i = threadIdx.x; i < bytes / sizeof(std::uint32_t); i += blockDim.x) {
+    room[i] = words[i];
+  }
+  __syncthreads();
+  return *reinterpret_cast<const Lane*>(room);
+}
+
 // Block (x, y) runs lane x of the call of the launch's rank y to its end: of `one` where there is
 // one rank, else of `many`. All blocks must be resident at the same time: they wait for each other.
 template <Element E, ReduceOp kOp>
 __global__ __launch_bounds__(kMostBlockThreads) void InterpretLanes(
     const __grid_constant__ BlockCall one, const BlockCall* many) {
   __shared__ BlockOperands operands;
+  __shared__ std::uint32_t room[sizeof(Lane) / sizeof(std::uint32_t)];
   const BlockCall& call = many == nullptr ? one : many[blockIdx.y];
   const int lane = static_cast<int>(blockIdx.x);
   if (lane >= call.lanes) return;
   DeviceTeam team;
   BlockMachine<DeviceTeam, E, kOp> machine(call, operands, team);
   DeviceWaiting waiting;
-  RunLane(call, lane, machine, team, waiting);
+  RunLane(call, lane, CopyLane(call.programs[lane], room), machine, team, waiting);
 }
 
 // The kernel of an operator on one type.
