@@ -49,6 +49,7 @@ RankPlacement EqualNodes(const RankPlacement& placement) {
   const auto nodes = RanksByNode(placement);
   std::size_t width = 0;
   for (const auto& ranks : nodes) width = std::gcd(width, ranks.size());
+  if (width == 0) return placement;  // of no ranks
   RankPlacement equal = placement;
   equal.rack_of_node.clear();
   int parts = 0;

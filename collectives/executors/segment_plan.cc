@@ -39,17 +39,19 @@ std::size_t SegmentPlan::ControlBytes() const {
   return RoundUp(FindPlace(lanes_, 0).packets, kArenaAlignment);
 }
 
-Connection SegmentPlan::Join(int lane, int rank, std::byte* mine, int peer, std::byte* theirs,
+Connection SegmentPlan::Join(int lane, const End& mine, const End& theirs,
                              std::uint64_t first_count) const {
-  const Place here = FindPlace(lane, peer);
-  const Place there = FindPlace(lane, rank);
+  const Place here = FindPlace(lane, theirs.rank);
+  const Place there = FindPlace(lane, mine.rank);
   Connection connection;
-  connection.here = reinterpret_cast<ConnectionCounters*>(mine + here.counters);
-  connection.there = reinterpret_cast<ConnectionCounters*>(theirs + there.counters);
-  connection.inbox = mine + here.slots;
-  connection.outbox = theirs + there.slots;
-  connection.packet_inbox = reinterpret_cast<std::atomic<std::uint64_t>*>(mine + here.packets);
-  connection.packet_outbox = reinterpret_cast<std::atomic<std::uint64_t>*>(theirs + there.packets);
+  connection.here = reinterpret_cast<ConnectionCounters*>(mine.segment + here.counters);
+  connection.there = reinterpret_cast<ConnectionCounters*>(theirs.segment + there.counters);
+  connection.inbox = mine.segment + here.slots;
+  connection.outbox = theirs.segment + there.slots;
+  connection.packet_inbox =
+      reinterpret_cast<std::atomic<std::uint64_t>*>(mine.segment + here.packets);
+  connection.packet_outbox =
+      reinterpret_cast<std::atomic<std::uint64_t>*>(theirs.segment + there.packets);
   const Connection::Counts start = {first_count, first_count, first_count, first_count};
   connection.slots = connection.packets = connection.tokens = start;
   return connection;

@@ -37,10 +37,14 @@ class SegmentPlan {
   // Words of one packet slot: a length and the data, 4 bytes a word.
   std::size_t PacketWords() const { return 1 + limits_.packet_slot_bytes / 4; }
 
-  // Returns rank `rank`'s end of its connection with `peer` on `lane`, whose segments begin at
-  // `mine` and `theirs`. All counts start at `first_count`; so must the counters in both segments.
-  Connection Join(int lane, int rank, std::byte* mine, int peer, std::byte* theirs,
-                  std::uint64_t first_count) const;
+  // A rank, and where its segment begins.
+  struct End {
+    int rank = 0;
+    std::byte* segment = nullptr;
+  };
+  // Returns the end that `mine` has of its connection with `theirs` on `lane`. All counts start at
+  // `first_count`; so must the counters in both segments.
+  Connection Join(int lane, const End& mine, const End& theirs, std::uint64_t first_count) const;
 
   // Makes all counters of the segment that begins at `segment`, which the caller can write to.
   void MakeCounters(std::byte* segment, std::uint64_t first_count) const;

@@ -184,6 +184,7 @@ std::vector<std::byte> PlannedCase::Before(int rank, std::uint64_t seed) const {
 std::string PlannedCase::Compare(std::uint64_t seed,
                                  std::span<const std::vector<std::byte>> arenas) const {
   std::vector<std::vector<std::byte>> wanted;
+  wanted.reserve(test_.counts.ranks);
   for (int r = 0; r < test_.counts.ranks; ++r) wanted.push_back(Before(r, seed));
   RunOnImages(test_, layout_, flow_, wanted);
   for (int r = 0; r < test_.counts.ranks; ++r) {

@@ -31,7 +31,7 @@ std::vector<std::uint64_t> ReadPackets(const Parts& parts, int peer) {
   const DeviceRank& rank = parts.domain.rank();
   const SegmentPlan& plan = rank.plan();
   std::byte* own = parts.domain.arena() - plan.ControlBytes();
-  const Connection end = plan.Join(0, rank.rank(), own, peer, own, 0);
+  const Connection end = plan.Join(0, {rank.rank(), own}, {peer, own}, 0);
   std::vector<std::uint64_t> words(plan.limits().slots * plan.PacketWords());
   parts.device->Read(std::as_writable_bytes(std::span(words)),
                      reinterpret_cast<const std::byte*>(end.packet_inbox));

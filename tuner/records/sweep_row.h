@@ -14,7 +14,7 @@ namespace hockney {
 // One row of sweep.csv: one collective at one size by one implementation in one launch. Members are
 // named as the columns, units are in the names. An empty optional or text is "undefined" or "not
 // known", never 0.
-struct SweepRow {
+struct SweepRow {  // NOLINT(clang-analyzer-optin.performance.Padding): in the columns' order
   std::int64_t launch = 0;  // 0-based number of the launch within the folder
   std::int64_t order = 0;   // position in the random order of its launch
   Collective collective = Collective::kAllReduce;

@@ -42,8 +42,8 @@ std::vector<Connection> DeviceRank::MakeEnds(std::uint64_t first_count) const {
   for (int lane = 0; lane < plan_.lanes(); ++lane) {
     for (int peer = 0; peer < ranks(); ++peer) {
       if (number[peer] >= 0) {
-        ends.push_back(plan_.Join(lane, number[rank_], segments_[rank_], number[peer],
-                                  segments_[peer], first_count));
+        ends.push_back(plan_.Join(lane, {number[rank_], segments_[rank_]},
+                                  {number[peer], segments_[peer]}, first_count));
       } else if (proxy_ != nullptr) {
         ends.push_back(proxy_->DeviceEnd(lane, peer));
       } else {

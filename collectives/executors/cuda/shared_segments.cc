@@ -56,6 +56,7 @@ std::vector<std::shared_ptr<DeviceBuffer>> OpenAll(Session& session, Device& dev
 std::vector<std::shared_ptr<DeviceBuffer>> ReachAll(Session& session, Device& device,
                                                     const std::shared_ptr<DeviceBuffer>& mine) {
   std::vector<std::shared_ptr<DeviceBuffer>> reached;
+  reached.reserve(session.ranks());
   for (const auto& shared : session.AllGatherShared(mine)) {
     reached.push_back(std::const_pointer_cast<DeviceBuffer>(
         std::static_pointer_cast<const DeviceBuffer>(shared)));
@@ -87,6 +88,7 @@ SharedSegments ShareSegments(Session& session, Device& device, std::size_t bytes
   } else {
     segments.buffers = ReachAll(session, device, mine);
   }
+  segments.begins.reserve(segments.buffers.size());
   for (const auto& buffer : segments.buffers) segments.begins.push_back(buffer->data());
   return segments;
 }

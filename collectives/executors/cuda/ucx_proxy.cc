@@ -33,8 +33,8 @@ UcxProxy::UcxProxy(Device& device, const std::vector<bool>& on_host, const Domai
     for (std::size_t rank = 0; rank < ranks_; ++rank) {
       if (number_[rank] < 0) continue;
       const std::size_t i = lane * ranks_ + rank;
-      blocks_[i] = plan_.Join(lane, number_[rank], of_proxy_->data(), number_[rank],
-                              of_blocks_->data(), first_count_);
+      blocks_[i] = plan_.Join(lane, {number_[rank], of_proxy_->data()},
+                              {number_[rank], of_blocks_->data()}, first_count_);
       remote_[i].slots = remote_[i].packets = remote_[i].tokens = start;
       passages_.push_back({&blocks_[i], &remote_[i]});
     }
@@ -45,7 +45,7 @@ UcxProxy::UcxProxy(Device& device, const std::vector<bool>& on_host, const Domai
 Connection UcxProxy::DeviceEnd(int lane, int peer) const {
   const int number = number_.at(peer);
   Connection end =
-      plan_.Join(lane, number, of_blocks_->data(), number, of_proxy_->data(), first_count_);
+      plan_.Join(lane, {number, of_blocks_->data()}, {number, of_proxy_->data()}, first_count_);
   end.by_proxy = true;
   return end;
 }

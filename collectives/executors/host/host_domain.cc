@@ -63,8 +63,8 @@ void HostDomain::ShareMemory(Session& local) {
     for (int peer = 0; peer < ranks_; ++peer) {
       if (!IsLocal(peer)) continue;
       const int theirs = local_of_[peer];
-      At(lane, peer) = plan_->Join(lane, mine, memory_->Segment(mine).data(), theirs,
-                                   memory_->Segment(theirs).data(), first);
+      At(lane, peer) = plan_->Join(lane, {mine, memory_->Segment(mine).data()},
+                                   {theirs, memory_->Segment(theirs).data()}, first);
     }
   }
 }

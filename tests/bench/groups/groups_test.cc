@@ -30,6 +30,7 @@ Competitor MakeCompetitor(const std::string& algorithm, bool active) {
 
 std::vector<std::string> AlgorithmsOf(const std::vector<Competitor>& competitors) {
   std::vector<std::string> names;
+  names.reserve(competitors.size());
   for (const Competitor& c : competitors) names.push_back(c.row.algorithm + (c.active ? "" : "-"));
   return names;
 }

@@ -15,6 +15,7 @@ using ::testing::IsEmpty;
 // `hosts` hosts of two ranks; `tree` is what somebody says of them.
 Topology MakeTopology(int hosts, const SwitchTree& tree) {
   std::vector<RankSite> sites;
+  sites.reserve(2 * hosts);
   for (int rank = 0; rank < 2 * hosts; ++rank) {
     sites.push_back({.host_name = "h" + std::to_string(rank / 2), .node = rank / 2});
   }
