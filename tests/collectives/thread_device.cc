@@ -44,7 +44,7 @@ template <Element E, ReduceOp kOp>
 void RunThread(const BlockCall& call, int lane, BlockOperands& operands, ThreadTeam& team) {
   BlockMachine<ThreadTeam, E, kOp> machine(call, operands, team);
   ThreadWaiting waiting;
-  RunLane(call, lane, call.programs[lane], machine, team, waiting);
+  RunLane(call, {lane, call.programs[lane]}, machine, team, waiting);
 }
 
 template <Element E>

@@ -57,6 +57,7 @@ class NvmlTest : public ::testing::Test {
 
 std::vector<std::string> Texts(const std::vector<DevicePath>& paths) {
   std::vector<std::string> texts;
+  texts.reserve(paths.size());
   for (const DevicePath& path : paths) texts.push_back(path.text);
   return texts;
 }

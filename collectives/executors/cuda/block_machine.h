@@ -254,21 +254,21 @@ class BlockMachine {
     const std::size_t threads = team_.threads();
     std::size_t i = team_.thread();
     for (; i + (kVectors - 1) * threads < wide; i += kVectors * threads) {
-      MoveSome<kWide, kVectors>(i * kWide, threads * kWide, divide);
+      MoveSome<kWide, kVectors>({i * kWide, threads * kWide}, divide);
     }
-    for (; i < wide; i += threads) MoveSome<kWide, 1>(i * kWide, 0, divide);
-    for (i = wide * kWide + team_.thread(); i < count; i += threads) MoveSome<1, 1>(i, 0, divide);
+    for (; i < wide; i += threads) MoveSome<kWide, 1>({i * kWide, 0}, divide);
+    for (i = wide * kWide + team_.thread(); i < count; i += threads) MoveSome<1, 1>({i, 0}, divide);
   }
   template <int kCount, int kVectors>
-  HOCKNEY_HOST_DEVICE void MoveSome(std::size_t first, std::size_t stride, bool divide) const {
+  HOCKNEY_HOST_DEVICE void MoveSome(const VectorPlaces& places, bool divide) const {
     using Vector = ElementVector<Storage, kCount>;
     Vector results[kVectors];
-    CombineElements<Access, E, kOp, kCount, kVectors>(operands_, first, stride, call_.ranks, divide,
+    CombineElements<Access, E, kOp, kCount, kVectors>(operands_, places, call_.ranks, divide,
                                                       results);
     for (int d = 0; d < operands_.target_count; ++d) {
       for (int v = 0; v < kVectors; ++v) {
-        *reinterpret_cast<Vector*>(operands_.targets[d] + (first + v * stride) * sizeof(Storage)) =
-            results[v];
+        *reinterpret_cast<Vector*>(operands_.targets[d] + (places.first + v * places.stride) *
+                                                              sizeof(Storage)) = results[v];
       }
     }
   }
@@ -315,16 +315,21 @@ class BlockMachine {
   Team& team_;
 };
 
-// Runs `lane` of the call, `program` or a copy of it nearer by, to its end, on every thread of its
-// block. Waiting has Moved() and
+// A lane of a call: its program may be a copy nearer by.
+struct BlockLane {
+  int index;
+  const Lane& program;
+};
+
+// Runs the lane to its end, on every thread of its block. Waiting has Moved() and
 // IsOver(call), which thread 0 asks when nothing moves: it holds the deadline and looks at the
 // abort flag, here only, so that no block outlives a lost peer.
 template <class Machine, class Team, class Waiting>
-HOCKNEY_HOST_DEVICE void RunLane(const BlockCall& call, int lane, const Lane& program,
-                                 Machine& machine, Team& team, Waiting& waiting) {
+HOCKNEY_HOST_DEVICE void RunLane(const BlockCall& call, const BlockLane& lane, Machine& machine,
+                                 Team& team, Waiting& waiting) {
   LaneState state;
   while (true) {
-    const Progress progress = Advance(program, lane, call.slices, state, machine);
+    const Progress progress = Advance(lane.program, lane.index, call.slices, state, machine);
     if (progress == Progress::kDone) return;
     if (progress == Progress::kMoved) {
       waiting.Moved();
@@ -332,7 +337,7 @@ HOCKNEY_HOST_DEVICE void RunLane(const BlockCall& call, int lane, const Lane& pr
     }
     const bool first = team.thread() == 0;
     if (!team.Any(first && waiting.IsOver(call))) continue;
-    if (first) call.reports[lane] = {.gave_up = 1, .step = state.step};
+    if (first) call.reports[lane.index] = {.gave_up = 1, .step = state.step};
     return;
   }
 }

@@ -62,12 +62,18 @@ HOCKNEY_HOST_DEVICE Storage LoadFromPackets(const BlockOperands::Source& source,
   }
 }
 
-// `kVectors` parts of the result of one pass over all sources, as KernelArgs states it: elements
-// [first + v * stride, ... + kCount) become results[v]. All parts of a source are read before any
+// The elements of several vectors: [first + v * stride, ... + length) of vector v.
+struct VectorPlaces {
+  std::size_t first = 0;
+  std::size_t stride = 0;
+};
+
+// `kVectors` parts of the result of one pass over all sources, as KernelArgs states it, at
+// `places`. All parts of a source are read before any
 // is used, so that as many reads are under way.
 template <class Access, Element E, ReduceOp kOp, int kCount, int kVectors>
-HOCKNEY_HOST_DEVICE void CombineElements(const BlockOperands& operands, std::size_t first,
-                                         std::size_t stride, int ranks, bool divide,
+HOCKNEY_HOST_DEVICE void CombineElements(const BlockOperands& operands, const VectorPlaces& places,
+                                         int ranks, bool divide,
                                          ElementVector<typename E::Storage, kCount>* results) {
   using Storage = typename E::Storage;
   using Vector = ElementVector<Storage, kCount>;
@@ -79,7 +85,7 @@ HOCKNEY_HOST_DEVICE void CombineElements(const BlockOperands& operands, std::siz
     const BlockOperands::Source& source = operands.sources[s];
     Vector stored[kVectors];
     for (int v = 0; v < kVectors; ++v) {
-      const std::size_t at = first + v * stride;
+      const std::size_t at = places.first + v * places.stride;
       if (source.data == nullptr) {
         for (int e = 0; e < kCount; ++e) {
           stored[v].at[e] = LoadFromPackets<Access, Storage>(source, at + e);

@@ -63,7 +63,7 @@ __global__ __launch_bounds__(kMostBlockThreads) void InterpretLanes(
   DeviceTeam team;
   BlockMachine<DeviceTeam, E, kOp> machine(call, operands, team);
   DeviceWaiting waiting;
-  RunLane(call, lane, CopyLane(call.programs[lane], room), machine, team, waiting);
+  RunLane(call, {lane, CopyLane(call.programs[lane], room)}, machine, team, waiting);
 }
 
 // The kernel of an operator on one type.
