@@ -26,7 +26,6 @@ std::string NvmlApi::Load(const std::string& library, NvmlApi* api) {
   find("nvmlSystemGetDriverVersion", &api->driver_version);
   find("nvmlDeviceGetCount_v2", &api->device_count);
   find("nvmlDeviceGetHandleByIndex_v2", &api->device);
-  find("nvmlDeviceGetName", &api->name);
   find("nvmlDeviceGetPciInfo_v3", &api->pci_info);
   find("nvmlDeviceGetTopologyCommonAncestor", &api->common_ancestor);
   find("nvmlDeviceGetNvLinkState", &api->link_state);

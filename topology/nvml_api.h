@@ -31,7 +31,6 @@ struct NvmlApi {
   NvmlStatus (*driver_version)(char* text, unsigned length) = nullptr;
   NvmlStatus (*device_count)(unsigned* count) = nullptr;
   NvmlStatus (*device)(unsigned index, NvmlDevice* device) = nullptr;
-  NvmlStatus (*name)(NvmlDevice device, char* text, unsigned length) = nullptr;
   NvmlStatus (*pci_info)(NvmlDevice device, NvmlPciInfo* info) = nullptr;
   NvmlStatus (*common_ancestor)(NvmlDevice a, NvmlDevice b, int* level) = nullptr;
   NvmlStatus (*link_state)(NvmlDevice device, unsigned link, int* is_active) = nullptr;

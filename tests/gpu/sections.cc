@@ -22,6 +22,7 @@ SectionResult Open(const SectionOptions& options) { return Pass(0, options.open(
 SectionResult UnderTool(const SectionOptions& options, const std::string& tool) {
   constexpr int kWrong = 86;      // what the tool ends with where it found something
   constexpr int kNotFound = 127;  // of the shell
+  constexpr int kNoGpu = 3;       // of gpu_check
   const std::string command = "compute-sanitizer --error-exitcode " + std::to_string(kWrong) +
                               " --tool " + tool + " " + options.program +
                               " --here --only small 2>&1";
@@ -33,6 +34,7 @@ SectionResult UnderTool(const SectionOptions& options, const std::string& tool) 
   const int status = pclose(pipe);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   if (code == kNotFound) return Skip("there is no compute-sanitizer");
+  if (code == kNoGpu) return Skip("there is no GPU");
   if (code == 0) return Pass(1, tool + " found nothing");
   if (code != kWrong && output.find("not supported") != std::string::npos) {
     return Skip(tool + " is not supported here");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <stdexcept>
 #include <vector>
 
 #include "tests/gpu/block_ranks.h"
@@ -58,7 +59,7 @@ std::string MeasureOne(Device& device, const SectionOptions& options, const Subj
   const int resident = device.ResidentBlocks(test.type, test.op, options.threads);
   test.parameters.lanes = std::clamp(resident / ranks, 1, 16);
   DomainOptions domain;
-  domain.lanes = 2 * test.parameters.lanes;  // the double tree would need two a data lane
+  domain.lanes = test.parameters.lanes;  // none of these rows takes more
   BlockRanks together(device, ranks, WithRoomFor({test}, domain));
   const PlannedCase planned(test, together.limits());
   auto prepared = together.Prepare(planned, options.threads, options.timeout_seconds);
@@ -72,6 +73,9 @@ std::string MeasureOne(Device& device, const SectionOptions& options, const Subj
     graphs.push_back(prepared.launch->TimeGraph(10, 1));
     copies.push_back(TimeCopyOf(device, moved, calls));
   }
+  // A lane that gave up has set the flag that ends this call, too.
+  const std::string wrong = BlockRanks::Run(prepared);
+  if (!wrong.empty()) throw std::runtime_error(Describe(test) + ": " + wrong);
   const double time = Median(ours);
   char line[200];
   std::snprintf(line, sizeof line, "%-15s %-9s %5d %11zu %10.2f %10.2f %9.1f %8.2f\n",

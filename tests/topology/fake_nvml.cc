@@ -49,10 +49,6 @@ NvmlStatus nvmlDeviceGetHandleByIndex_v2(unsigned index, NvmlDevice* device) {
   *device = reinterpret_cast<NvmlDevice>(devices + index);
   return 0;
 }
-NvmlStatus nvmlDeviceGetName(NvmlDevice, char* text, unsigned length) {
-  std::snprintf(text, length, "a GPU");
-  return 0;
-}
 NvmlStatus nvmlDeviceGetPciInfo_v3(NvmlDevice device, NvmlPciInfo* info) {
   CopyBusId(IndexOf(device), info);
   return 0;

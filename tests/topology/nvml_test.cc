@@ -106,6 +106,8 @@ TEST(PciPathTest, BridgesAreCountedAsNvidiaSmiDoes) {
   EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/0000:03:01.0/n"), "PIX");
   EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/0000:03:01.0/x/y/n"),
             "PXB");
+  EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:00/0000:00:01.0/0000:02:00.0/0000:03:01.0/x/n"),
+            "PXB");
   EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:00/0000:00:02.0/n"), "PHB");
   EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:80/0000:80:02.0/n"), "NODE");
   EXPECT_EQ(path(kGpu, "/sys/devices/pci0000:80/0000:80:02.0/n", 0, 1), "SYS");

@@ -8,7 +8,7 @@
 
 namespace hockney {
 
-// The functions of one libnccl. Those that NCCL got after 2.19 are null where it lacks them.
+// The functions of one libnccl that are used; all_to_all is null where it lacks it.
 struct NcclApi {
   int number = 0;  // of ncclGetVersion
   decltype(&ncclGetVersion) get_version = nullptr;
@@ -29,8 +29,6 @@ struct NcclApi {
   decltype(&ncclSend) send = nullptr;
   decltype(&ncclRecv) receive = nullptr;
   decltype(&ncclAlltoAll) all_to_all = nullptr;  // 2.28
-  decltype(&ncclGather) gather = nullptr;        // 2.28
-  decltype(&ncclScatter) scatter = nullptr;      // 2.28
 };
 
 }  // namespace hockney

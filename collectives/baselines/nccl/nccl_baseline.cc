@@ -1,6 +1,5 @@
 #include "collectives/baselines/nccl/nccl_baseline.h"
 
-#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <utility>
@@ -209,6 +208,7 @@ class NcclLaunch : public DeviceLaunch {
     return TimeOn(communicator_.stream(), enqueue, [this] { CheckWhileWaiting(); }) / count;
   }
   double TimeGraph(int calls, int replays) override {
+    deadline_.emplace(communicator_.timeout_seconds());
     const cudaStream_t stream = communicator_.stream();
     HOCKNEY_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < calls; ++i) calling_.Enqueue();

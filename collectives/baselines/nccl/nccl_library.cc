@@ -66,8 +66,6 @@ NcclLibrary NcclLibrary::Load(const std::string& path) {
   finder.Find("ncclSend", &api->send);
   finder.Find("ncclRecv", &api->receive);
   finder.FindIfThere("ncclAlltoAll", &api->all_to_all);
-  finder.FindIfThere("ncclGather", &api->gather);
-  finder.FindIfThere("ncclScatter", &api->scatter);
   if (api->get_version(&api->number) != ncclSuccess) {
     throw EnvironmentError("no NCCL: " + path + " does not tell its version");
   }
