@@ -33,7 +33,8 @@ std::size_t BufferSet::Bytes(const Layout& layout, int rank, bool in_place) {
          RoundUp(layout.BufferBytes(rank, Buffer::kOutput) + 2 * kGuardBytes);
 }
 
-BufferSet::BufferSet(const Layout& layout, int rank, bool in_place, std::span<std::byte> room) {
+BufferSet::BufferSet(const Layout& layout, int rank, bool in_place, std::span<std::byte> room)
+    : room_(room.first(Bytes(layout, rank, in_place))) {
   const std::size_t input_bytes = layout.BufferBytes(rank, Buffer::kInput);
   const std::size_t output_bytes = layout.BufferBytes(rank, Buffer::kOutput);
   const auto guard = [&](std::size_t begin, std::size_t bytes) {
@@ -57,8 +58,7 @@ BufferSet::BufferSet(const Layout& layout, int rank, bool in_place, std::span<st
 }
 
 void BufferSet::Refresh() const {
-  // 0x3c bytes are a small normal number in every float type: no denormals in what is timed.
-  if (!input_.empty()) std::memset(input_.data(), 0x3c, input_.size());
+  std::ranges::fill(input_, kFreshByte);
   std::uint64_t sum = 0;
   const std::size_t words = output_.size() / sizeof(std::uint64_t);
   for (std::size_t i = 0; i < words; ++i) {

@@ -22,10 +22,14 @@ class BufferSet {
   // 4096-byte boundaries.
   BufferSet(const Layout& layout, int rank, bool in_place, std::span<std::byte> room);
 
+  // All of it, guards included.
+  std::span<std::byte> room() const { return room_; }
   // Empty where the collective has no such buffer at this rank.
   std::span<std::byte> input() const { return input_; }
   std::span<std::byte> output() const { return output_; }
 
+  // 0x3c bytes are a small normal number in every float type: no denormals in what is timed.
+  static constexpr std::byte kFreshByte{0x3c};
   // What a user's program does between calls: rewrites the input and reads the output.
   void Refresh() const;
 
@@ -33,6 +37,7 @@ class BufferSet {
   [[nodiscard]] bool GuardsIntact() const;
 
  private:
+  std::span<std::byte> room_;
   std::span<std::byte> input_;
   std::span<std::byte> output_;
   std::vector<std::span<std::byte>> guards_;

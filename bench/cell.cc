@@ -8,6 +8,8 @@
 #include "bench/bound.h"
 #include "bench/cell_buffers.h"
 #include "bench/correctness.h"
+#include "bench/device/device_competitors.h"
+#include "bench/device/mirrored_call.h"
 #include "bench/groups/cell_groups.h"
 #include "bench/options.h"
 #include "bench/row_statistics.h"
@@ -25,6 +27,7 @@ bool IsMpi(const Competitor& competitor) { return competitor.row.implementation 
 std::optional<Start> AgreedStart(const SweepContext& context) {
   if (context.clock == ClockKind::kHca3) return Start::kRoundTime;
   if (context.groups->is_split()) return std::nullopt;  // each would choose for itself
+  if (context.device != nullptr) return std::nullopt;   // it has a barrier of its own
   if (context.line_probe != nullptr) return Start::kTick;
   return std::nullopt;
 }
@@ -86,6 +89,7 @@ bool CellRunner::Run() {
   for (Competitor& c : competitors_) c.active = !c.prepared.empty();
   if (options_.checks > 0 && cell_.collective != Collective::kBarrier) CheckAll();
   context_.watchdog->EndActivity("the agreement of groups");  // labels may move
+  AddGraphs();
   AgreeOnCompetitors(*context_.groups, competitors_);
   AddBoundPasses();
   schedule_.Begin();
@@ -93,6 +97,15 @@ bool CellRunner::Run() {
   if (context_.session->rank() == 0) FinishRows();
   CollectCompetitors(*context_.groups, competitors_, emit_);
   return finished;
+}
+
+CheckResult CellRunner::Check(Prepared& prepared, std::uint64_t seed) const {
+  const Call call = MakeCall(cell_, sets_[0]);
+  if (context_.device == nullptr) {
+    return CheckData(*context_.session, prepared, call, sets_[0], seed);
+  }
+  MirroredCall mirrored(*context_.device, sets_[0], prepared);
+  return CheckData(*context_.session, mirrored, call, sets_[0], seed);
 }
 
 void CellRunner::CheckAll() {
@@ -103,8 +116,7 @@ void CellRunner::CheckAll() {
     for (int check = 0; check < options_.checks; ++check) {
       const std::uint64_t seed = options_.seed * 1000003 + i * 101 + check;
       if (IsMpi(c)) context_.watchdog->Arm(kMpiName);
-      const CheckResult result =
-          CheckData(*context_.session, *c.prepared[0], MakeCall(cell_, sets_[0]), sets_[0], seed);
+      const CheckResult result = Check(*c.prepared[0], seed);
       if (IsMpi(c)) context_.watchdog->Disarm();
       c.row.errors = c.row.errors.value_or(0) + result.errors;
       if (result.errors == 0) continue;
@@ -113,6 +125,18 @@ void CellRunner::CheckAll() {
       c.active = false;
     }
   }
+}
+
+// A group that waits for others cannot tell which of its calls are short.
+void CellRunner::AddGraphs() {
+  if (context_.device == nullptr) return;
+  if (context_.groups->is_split() && !options_.graph_calls) return;
+  context_.watchdog->SetActivity("the trial of calls");
+  for (Competitor& graph : MakeGraphCompetitors(context_, competitors_)) {
+    graph.active = true;
+    competitors_.push_back(std::move(graph));
+  }
+  context_.watchdog->EndActivity("the agreement of groups");
 }
 
 // Only where the buffers do not fit the caches: there a collective cannot be faster than memory.
@@ -128,10 +152,7 @@ void CellRunner::AddBoundPasses() {
     room = std::max(room, bytes);
   }
   if (together < 2 * context_.llc.bytes || sets_.size() > 1 || options_.chooses_one) return;
-  std::vector<std::span<std::byte>> rooms;
-  rooms.reserve(cell_.ranks);
-  for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(room));
-  for (Competitor& pass : MakeBoundPasses(rooms, context_.session->rank())) {
+  for (Competitor& pass : MakePasses(room)) {
     pass.active = true;
     pass.warming = false;  // the data checks have touched every page
     pass.label = "the passes over memory that bound the rows";
@@ -139,34 +160,52 @@ void CellRunner::AddBoundPasses() {
   }
 }
 
-void CellRunner::MakeTimed() {
-  for (Competitor& c : competitors_) {
-    Timed timed{.label = c.label.c_str(),
-                .blocking = IsMpi(c) ? kMpiName : nullptr,
-                .times_calls = options_.times_calls};
-    // The passes of the bound find memory in the same state as the rows they bound.
-    const bool refresh = options_.buffers != BufferState::kHot;
-    timed.before = [this, refresh] {
-      for (const BufferSet& set : sets_) {
-        if (refresh) set.Refresh();
-      }
-      if (context_.flusher != nullptr) context_.flusher->Flush();
-    };
-    for (const auto& prepared : c.prepared) {
-      timed.calls.push_back(prepared.get());
-      if (!options_.barrier_after_call) continue;
-      wrapped_.push_back(std::make_unique<WithBarrier>(*prepared, *context_.barrier));
-      timed.calls.back() = wrapped_.back().get();
+std::vector<Competitor> CellRunner::MakePasses(std::size_t room) const {
+  if (context_.device != nullptr) return MakeDeviceBoundPasses(context_, room);
+  std::vector<std::span<std::byte>> rooms;
+  rooms.reserve(cell_.ranks);
+  for (int r = 0; r < cell_.ranks; ++r) rooms.push_back(context_.domain->ArenaOf(r).first(room));
+  return MakeBoundPasses(rooms, context_.session->rank());
+}
+
+// What lies between two samples.
+void CellRunner::Prepare(const BufferSet& set) const {
+  if (options_.buffers == BufferState::kHot) return;
+  if (context_.device != nullptr) return context_.device->Refresh(set);
+  set.Refresh();
+}
+
+Timed CellRunner::MakeTimed(Competitor& c) {
+  Timed timed{.label = c.label.c_str(),
+              .blocking = IsMpi(c) ? kMpiName : nullptr,
+              .times_calls = options_.times_calls};
+  // The passes of the bound find memory in the same state as the rows they bound.
+  timed.before = [this] {
+    for (const BufferSet& set : sets_) Prepare(set);
+    if (context_.flusher != nullptr) context_.flusher->Flush();
+    if (context_.device != nullptr && options_.buffers == BufferState::kCold) {
+      context_.device->FlushCache();
     }
-    timed_.push_back(std::move(timed));
+  };
+  if (!c.on_device.empty()) timed.own_clock = [this, &c] { return TimeOnDevice(context_, c); };
+  if (c.graph_calls > 0) {
+    timed.calls.assign(static_cast<std::size_t>(c.graph_calls), c.prepared[0].get());
+    return timed;
   }
+  for (const auto& prepared : c.prepared) {
+    timed.calls.push_back(prepared.get());
+    if (!options_.barrier_after_call) continue;
+    wrapped_.push_back(std::make_unique<WithBarrier>(*prepared, *context_.barrier));
+    timed.calls.back() = wrapped_.back().get();
+  }
+  return timed;
 }
 
 bool CellRunner::TimeAll() {
   if (competitors_.size() > CellSchedule::Plan::kMostCompetitors) {
     throw Agreed<UsageError>("sweep: more than 512 variants of one size; ask for fewer");
   }
-  MakeTimed();
+  for (Competitor& c : competitors_) timed_.push_back(MakeTimed(c));
   ProbeLine();
   CellSchedule::Plan plan;
   while (true) {

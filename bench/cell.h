@@ -11,9 +11,13 @@
 #include "bench/cache_size.h"
 #include "bench/cell_schedule.h"
 #include "bench/competitors.h"
+#include "bench/correctness.h"
+#include "bench/device/device_clock.h"
+#include "bench/device/device_ground.h"
 #include "bench/shaping.h"
 #include "bench/sweep_options.h"
 #include "bench/timing.h"
+#include "bench/verify_cache.h"
 #include "collectives/executors/host/host_executor.h"
 #include "tuner/records.h"
 
@@ -21,14 +25,21 @@ namespace hockney {
 
 class MpiBaseline;
 class RankGroups;
+struct NcclRow;
 
 // What the ranks of a sweep share for its whole length.
 struct SweepContext {
   RankGroups* groups = nullptr;
-  Session* session = nullptr;  // of this rank's group, as are domain, executor and MPI
+  Session* session = nullptr;  // of this rank's group, as are domain, executor, MPI and NCCL
   HostDomain* domain = nullptr;
   HostExecutor* executor = nullptr;
-  MpiBaseline* mpi = nullptr;  // null: there is no MPI between the ranks, or it was not asked for
+  // Where buffers lie on devices: the group's ground and its clock of all ranks; null otherwise.
+  // The domain's arena is then the image of the device's, and nothing runs there.
+  DeviceGround* device = nullptr;
+  DeviceClock* device_clock = nullptr;
+  std::span<NcclRow> nccl = {};  // its baselines may be made anew
+  UcxWire* wire = nullptr;       // between hosts; null on one
+  MpiBaseline* mpi = nullptr;    // null: there is no MPI between the ranks, or it was not asked for
   Timer* timer = nullptr;
   ClockKind clock = ClockKind::kTsc;  // the timer's
   Prepared* barrier = nullptr;        // our own
@@ -36,11 +47,16 @@ struct SweepContext {
   CacheFlusher* flusher = nullptr;    // null unless buffers are cold
   VerifyCache* verified = nullptr;    // rank 0 uses it
   const SweepOptions* options = nullptr;
+  // Of the connections that programs run over.
+  const FlowLimits& limits() const {
+    return device == nullptr ? domain->options().limits : device->limits();
+  }
   const RankPlacement* placement = nullptr;  // null: all ranks are on one node
   LastLevelCache llc{};
   std::optional<Shaping> shaping = {};  // of the links between hosts
   int hosts = 1;                        // of this rank's group
-  bool oversubscribed = false;
+  bool oversubscribed = false;          // of cores; with devices, of these
+  int ranks_on_device = 0;              // the most of any device
   Watchdog* watchdog = nullptr;
 };
 
@@ -62,8 +78,12 @@ class CellRunner {
  private:
   void PlaceBuffers();
   void CheckAll();
+  CheckResult Check(Prepared& prepared, std::uint64_t seed) const;
+  void AddGraphs();
   void AddBoundPasses();
-  void MakeTimed();
+  std::vector<Competitor> MakePasses(std::size_t room) const;
+  void Prepare(const BufferSet& set) const;
+  Timed MakeTimed(Competitor& competitor);
   bool TimeAll();
   void ProbeLine();
   void FinishRows();

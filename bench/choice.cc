@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/sweep_report.h"
+
 namespace hockney {
 namespace {
 
@@ -15,7 +17,7 @@ CellKey KeyOf(const SweepRow& row) {
 }
 
 std::string ChoiceOf(const SweepRow& row) {
-  if (row.implementation == "mpi") return "mpi";
+  if (row.implementation != "hockney") return DescribeChoice(row);
   return fmt::format("{} {} x{} {}", AlgorithmOf(row), row.protocol, row.lanes.value_or(1),
                      FindParameter(row, "store"));
 }
@@ -23,8 +25,8 @@ std::string ChoiceOf(const SweepRow& row) {
 bool IsCompared(const SweepRow& row, const RowFilter& filter) {
   return row.status == Status::kOk && row.time_us_median && row.mode == filter.mode &&
          row.nodes.value_or(1) == filter.nodes && row.groups == filter.groups &&
-         row.buffers == "refreshed" && row.dtype == DataType::kFloat32 &&
-         row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
+         row.memory_kind == filter.memory_kind && !row.graph && row.buffers == "refreshed" &&
+         row.dtype == DataType::kFloat32 && row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
 }
 
 bool IsToChoose(std::int64_t launch) { return launch % 2 == 0; }
@@ -50,8 +52,8 @@ Figure MedianQuotient(const std::vector<std::pair<double, double>>& pairs) {
 }  // namespace
 
 std::string VariantOf(const SweepRow& row) {
-  return fmt::format("{} {} slices {}", row.implementation, ChoiceOf(row),
-                     FindParameter(row, "slices"));
+  return fmt::format("{} {} slices {} graph {}", row.implementation, ChoiceOf(row),
+                     FindParameter(row, "slices"), row.graph.value_or(0));
 }
 
 std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows, const RowFilter& filter) {
@@ -66,8 +68,8 @@ std::string ChooseBest(const CellRows& cell, std::string_view prefix) {
   std::string best;
   double best_time = std::numeric_limits<double>::infinity();
   for (const auto& [choice, launches] : cell.by_choice) {
-    if (choice == "mpi" || !choice.starts_with(prefix) || MedianToChoose(launches) >= best_time)
-      continue;
+    const bool is_ours = launches.begin()->second->implementation == "hockney";
+    if (!is_ours || !choice.starts_with(prefix) || MedianToChoose(launches) >= best_time) continue;
     best_time = MedianToChoose(launches);
     best = choice;
   }

@@ -26,6 +26,7 @@ struct RowFilter {
   std::string mode = "isolated";
   std::int64_t nodes = 1;
   std::string groups = {};  // SweepRow::groups
+  std::string memory_kind = "host";
 };
 
 // Groups the rows that may be compared: measured, as the filter says, refreshed buffers, float32,

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "bench/cell.h"
+#include "bench/device/device_competitors.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
 #include "collectives/levels.h"
 #include "collectives/partners.h"
@@ -25,11 +26,11 @@ constexpr std::uint64_t kLeastNonTemporalBytes = 4 * 1024;
 // Between hosts several lanes keep a link busy while one waits for an answer.
 constexpr int kManyLanes = 8;
 constexpr std::uint64_t kLeastManyLanesBytes = 64 * 1024;
-// Pieces up to which a program is proved as it is run; the loop over pieces repeats, so more are
-// sampled with three.
-constexpr int kMostVerifiedPieces = 8;
-constexpr double kVerifySeconds = 2;
-
+// On a GPU a lane is a block of threads, and a few of many blocks move little; packets pay longer,
+// because a flag behind the data costs a round over the link.
+constexpr int kSomeDeviceLanes = 4;
+constexpr int kManyDeviceLanes = 16;
+constexpr std::uint64_t kMostDeviceLlBytes = 32 * 1024;
 struct Variant {
   const Algorithm* row = nullptr;
   Parameters parameters{};
@@ -43,10 +44,12 @@ std::string_view Name(StorePolicy store) {
 
 std::vector<Protocol> ProtocolsFor(const SweepOptions& options, const Algorithm& row,
                                    std::uint64_t size) {
+  const std::uint64_t most_ll =
+      options.memory == MemoryKind::kCuda ? kMostDeviceLlBytes : kMostLlBytes;
   std::vector<Protocol> wanted = options.protocols;
   if (wanted.empty()) {
     wanted = {Protocol::kSimple};
-    if (size <= kMostLlBytes) wanted.push_back(Protocol::kLl);
+    if (size <= most_ll) wanted.push_back(Protocol::kLl);
   }
   std::erase_if(wanted, [&](Protocol p) { return p == Protocol::kLl && !row.has_ll; });
   return wanted;
@@ -54,6 +57,7 @@ std::vector<Protocol> ProtocolsFor(const SweepOptions& options, const Algorithm&
 
 std::vector<StorePolicy> StoresFor(const SweepOptions& options, const Algorithm& row,
                                    Protocol protocol, std::uint64_t size, int ranks) {
+  if (options.memory == MemoryKind::kCuda) return {StorePolicy::kCached};  // has one way only
   if (!options.stores.empty()) return options.stores;
   const bool peers = row.simple_uses_peer_memory && protocol == Protocol::kSimple;
   if (peers && size / ranks >= kLeastNonTemporalBytes) {
@@ -94,6 +98,10 @@ bool IsAskedFor(const SweepOptions& options, const Algorithm& row) {
 
 std::vector<int> LanesFor(const SweepContext& context, std::uint64_t size) {
   if (!context.options->lanes.empty()) return context.options->lanes;
+  if (context.device != nullptr) {
+    return size < kLeastManyLanesBytes ? std::vector<int>{1}
+                                       : std::vector<int>{kSomeDeviceLanes, kManyDeviceLanes};
+  }
   if (context.hosts == 1 || size < kLeastManyLanesBytes) return {1};
   return {1, kManyLanes};
 }
@@ -133,40 +141,6 @@ std::vector<Variant> MakeVariants(const SweepContext& context, const Cell& cell)
   return variants;
 }
 
-SweepRow MakeRow(const SweepContext& context, const Cell& cell) {
-  SweepRow row;
-  row.collective = cell.collective;
-  row.mode = context.options->mode == TimingMode::kStreamed ? "streamed" : "isolated";
-  constexpr const char* kStates[] = {"refreshed", "hot", "cold"};
-  row.buffers = kStates[static_cast<int>(context.options->buffers)];
-  row.clock = Name(context.clock);
-  row.page_kib = static_cast<std::int64_t>(context.domain->page_kib());
-  row.memory_kind = "host";
-  if (HasRoot(cell.collective)) row.root = cell.root;
-  if (cell.collective != Collective::kBarrier) row.dtype = cell.type;
-  if (Reduces(cell.collective)) row.op = cell.op;
-  row.ranks = cell.ranks;
-  row.nodes = context.hosts;
-  row.size_bytes = SizeBytes(cell.collective, cell.count, cell.type, cell.ranks);
-  row.count = cell.count;
-  row.in_place = cell.in_place;
-  row.oversubscribed = context.oversubscribed;
-  row.burst_limited = false;
-  return row;
-}
-
-std::string LabelOf(const SweepRow& row) {
-  return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective),
-                     row.implementation == "mpi" ? "mpi" : AlgorithmOf(row),
-                     row.protocol == "ll" ? " ll" : "", row.size_bytes);
-}
-
-void Skip(Competitor& competitor, Status status, std::string reason) {
-  competitor.row.status = status;
-  competitor.row.reason = std::move(reason);
-  competitor.prepared.clear();
-}
-
 // Rank 0 proves the program; all ranks learn whether it may run.
 std::string AgreeVerdict(const SweepContext& context, const Algorithm& row, const Cell& cell,
                          const CallFlow& flow) {
@@ -184,13 +158,18 @@ std::string AgreeVerdict(const SweepContext& context, const Algorithm& row, cons
 // How the ranks reach each other in this program: all kinds together, the same text on all ranks.
 std::string FindTransport(const SweepContext& context, const Cell& cell, const Variant& variant) {
   Session& session = *context.session;
-  if (session.kind() == RankKind::kThreads) return "threads";
-  if (context.hosts == 1) return "shm:memfd";
+  const std::string near = context.device != nullptr              ? context.device->Transport()
+                           : session.kind() == RankKind::kThreads ? "threads"
+                                                                  : "shm:memfd";
+  if (context.hosts == 1) return near;
+  // From a GPU messages go through memory of the host.
+  const std::string_view far_end = context.device == nullptr ? "" : "+staged";
   std::set<std::string> kinds;
   const RankProgram program = variant.row->build(cell.shape(), session.rank(), variant.parameters);
   for (const int peer : PartnersOf(program)) {
-    kinds.insert(context.domain->IsLocal(peer) ? "shm:memfd"
-                                               : context.domain->remote()->wire().Transport(peer));
+    const auto& connected = context.wire->connected();
+    const bool is_far = std::binary_search(connected.begin(), connected.end(), peer);
+    kinds.insert(is_far ? context.wire->Transport(peer).append(far_end) : near);
   }
   const std::string mine = fmt::format("{}", fmt::join(kinds, "+"));
   for (const auto& bytes : session.AllGather(std::as_bytes(std::span(mine)))) {
@@ -232,7 +211,7 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
                        std::span<const BufferSet> sets) {
   Competitor competitor;
   SweepRow& row = competitor.row;
-  row = MakeRow(context, cell);
+  row = StartRow(context, cell);
   row.implementation = "hockney";
   row.algorithm = variant.row->name;
   row.requested_algorithm = variant.row->name;
@@ -249,15 +228,16 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   row.wire_bytes_per_rank = WireBytes(variant, cell, row.size_bytes);
   const Call first = MakeCall(cell, sets[0]);
   try {
-    const CallFlow flow = ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters,
-                                     context.domain->options().limits);
-    row.parameters = (levels == Levels{} ? "" : LevelsBefore(levels)) +
-                     "pieces=" + std::to_string(flow.parameters.pieces) +
-                     (levels.rack.empty() ? "" : ";rack=" + std::string(levels.rack)) +
-                     ";slice_bytes=" + std::to_string(flow.slice_bytes) +
-                     ";slices=" + std::to_string(flow.flow.slices) +
-                     ";slots=" + std::to_string(flow.flow.slots) +
-                     ";store=" + std::string(Name(variant.store));
+    const CallFlow flow =
+        ChooseFlow(*variant.row, first.counts, cell.type, variant.parameters, context.limits());
+    row.parameters =
+        (levels == Levels{} ? "" : LevelsBefore(levels)) +
+        "pieces=" + std::to_string(flow.parameters.pieces) +
+        (levels.rack.empty() ? "" : ";rack=" + std::string(levels.rack)) +
+        ";slice_bytes=" + std::to_string(flow.slice_bytes) +
+        ";slices=" + std::to_string(flow.flow.slices) +
+        ";slots=" + std::to_string(flow.flow.slots) +
+        (context.device != nullptr ? "" : ";store=" + std::string(Name(variant.store)));
     const std::string verdict = AgreeVerdict(context, *variant.row, cell, flow);
     if (verdict.starts_with("fault")) {
       Skip(competitor, Status::kFailed, verdict);
@@ -266,8 +246,15 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
     }
     row.verified = verdict;
     for (const BufferSet& set : sets) {
-      competitor.prepared.push_back(
-          context.executor->Prepare(MakeCall(cell, set), *variant.row, flow, variant.store));
+      const Call call = MakeCall(cell, set);
+      if (context.device == nullptr) {
+        competitor.prepared.push_back(
+            context.executor->Prepare(call, *variant.row, flow, variant.store));
+        continue;
+      }
+      auto on_device = context.device->Prepare(call, *variant.row, flow);
+      competitor.on_device.push_back(on_device.get());
+      competitor.prepared.push_back(std::move(on_device));
     }
     row.transport = FindTransport(context, cell, variant);
   } catch (const std::invalid_argument& error) {
@@ -278,11 +265,15 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
 
 Competitor MakeMpi(const SweepContext& context, const Cell& cell, std::span<const BufferSet> sets) {
   Competitor competitor;
-  competitor.row = MakeRow(context, cell);
+  competitor.row = StartRow(context, cell);
   competitor.row.implementation = "mpi";
   competitor.row.algorithm = "default";
   competitor.row.requested_algorithm = "default";
   competitor.label = LabelOf(competitor.row);
+  if (context.device != nullptr) {
+    Skip(competitor, Status::kSkipped, "MPI is timed on memory of the host only");
+    return competitor;
+  }
   if (context.mpi == nullptr) {
     Skip(competitor, Status::kSkipped, "MPI runs between processes of its launcher");
     return competitor;
@@ -306,39 +297,46 @@ Competitor MakeMpi(const SweepContext& context, const Cell& cell, std::span<cons
 
 }  // namespace
 
-int MostUsualLanes(int hosts) { return hosts == 1 ? 1 : kManyLanes; }
+int MostUsualLanes(MemoryKind memory, int hosts) {
+  if (memory == MemoryKind::kCuda) return kManyDeviceLanes;
+  return hosts == 1 ? 1 : kManyLanes;
+}
 
-std::string VerifyCache::Check(const Algorithm& row, const Counts& counts, DataType type,
-                               const CallFlow& flow) {
-  CallFlow proved = flow;
-  const int pieces = flow.parameters.pieces;
-  const bool all_pieces = pieces <= kMostVerifiedPieces;
-  if (!all_pieces) proved.parameters.pieces = 3;
-  // Slices only matter to connections, at most `slots` - 1 of them; peer shapes repeat the same
-  // pass.
-  const bool all_slices = flow.flow.slices < flow.flow.slots;
-  if (!all_slices) proved.flow.slices = 2;
-  const std::string key =
-      std::string(Name(row.collective)) + " " + std::string(row.name) + " " +
-      std::to_string(counts.ranks) + " " + std::to_string(counts.root) + " " +
-      std::to_string(proved.parameters.lanes) + " " + std::to_string(proved.parameters.pieces) +
-      " " + std::to_string(proved.flow.slices) + " " +
-      std::string(Name(proved.parameters.protocol)) + " " + NameOf(proved.parameters.levels);
-  const auto known = verdicts_.find(key);
-  std::string verdict = known == verdicts_.end() ? "" : known->second;
-  if (verdict.empty()) {
-    const Shape shape{row.collective, counts.ranks, counts.root};
-    const Layout layout(counts, type, row.build(shape, 0, proved.parameters).cut);
-    const Verdict result =
-        VerifyAlgorithm(row, layout, proved.parameters, proved.flow, kVerifySeconds);
-    verdict = result.complete ? "yes" : "sampled";
-    if (result.fault) {
-      verdict =
-          "fault: " + std::string(hockney::Name(result.fault->kind)) + ": " + result.fault->text;
-    }
-    verdicts_[key] = verdict;
+SweepRow StartRow(const SweepContext& context, const Cell& cell) {
+  SweepRow row;
+  row.collective = cell.collective;
+  row.mode = context.options->mode == TimingMode::kStreamed ? "streamed" : "isolated";
+  constexpr const char* kStates[] = {"refreshed", "hot", "cold"};
+  row.buffers = kStates[static_cast<int>(context.options->buffers)];
+  row.clock = Name(context.clock);
+  if (context.device == nullptr) {
+    row.page_kib = static_cast<std::int64_t>(context.domain->page_kib());
   }
-  return verdict == "yes" && !(all_pieces && all_slices) ? "sampled" : verdict;
+  row.memory_kind = context.device == nullptr ? "host" : "cuda";
+  if (HasRoot(cell.collective)) row.root = cell.root;
+  if (cell.collective != Collective::kBarrier) row.dtype = cell.type;
+  if (Reduces(cell.collective)) row.op = cell.op;
+  row.ranks = cell.ranks;
+  row.nodes = context.hosts;
+  row.size_bytes = SizeBytes(cell.collective, cell.count, cell.type, cell.ranks);
+  row.count = cell.count;
+  row.in_place = cell.in_place;
+  row.oversubscribed = context.oversubscribed;
+  row.burst_limited = false;
+  return row;
+}
+
+std::string LabelOf(const SweepRow& row) {
+  return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective),
+                     row.implementation == "hockney" ? AlgorithmOf(row) : row.implementation,
+                     row.protocol == "ll" ? " ll" : "", row.size_bytes);
+}
+
+void Skip(Competitor& competitor, Status status, std::string reason) {
+  competitor.row.status = status;
+  competitor.row.reason = std::move(reason);
+  competitor.on_device.clear();
+  competitor.prepared.clear();
 }
 
 Call MakeCall(const Cell& cell, const BufferSet& set) {
@@ -365,6 +363,11 @@ std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell&
     }
   }
   if (has("mpi")) competitors.push_back(MakeMpi(context, cell, sets));
+  if (has("nccl")) {
+    for (Competitor& nccl : MakeNcclCompetitors(context, cell, sets)) {
+      competitors.push_back(std::move(nccl));
+    }
+  }
   return competitors;
 }
 

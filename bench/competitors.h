@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -10,6 +9,7 @@
 #include "bench/buffers.h"
 #include "bench/sweep_options.h"
 #include "bench/timing.h"
+#include "collectives/executors/cuda/device_queue.h"
 #include "collectives/executors/host/host_executor.h"
 #include "tuner/records.h"
 
@@ -36,9 +36,11 @@ struct Cell {
 struct Competitor {
   SweepRow row = {};
   std::vector<std::unique_ptr<Prepared>> prepared =
-      {};                         // one a buffer set; empty: a skipped or failed row
-  std::uint64_t bound_bytes = 0;  // passes of the bound: bytes all ranks move; 0 for rows
-  bool active = false;            // still to be timed
+      {};  // one a buffer set, or all sets together; empty: a skipped or failed row
+  std::vector<DeviceCall*> on_device = {};  // what `prepared` is, where a device runs it
+  int graph_calls = 0;                      // in on_device[0], which is a graph; 0: it is none
+  std::uint64_t bound_bytes = 0;            // passes of the bound: bytes all ranks move; 0 for rows
+  bool active = false;                      // still to be timed
   bool warming = true;
   double wall_seconds = 0;
   std::vector<double> warm_times_us = {};
@@ -52,18 +54,6 @@ struct Competitor {
   std::string label = {};            // for messages
 };
 
-// Verdicts by (row, shape, flow), so that each is proved once a run.
-class VerifyCache {
- public:
-  // Returns "yes", "sampled" (proved for fewer pieces, or the budget ended first), or the fault's
-  // text after "fault: ".
-  std::string Check(const Algorithm& row, const Counts& counts, DataType type,
-                    const CallFlow& flow);
-
- private:
-  std::map<std::string, std::string> verdicts_;
-};
-
 // Builds the competitors of a cell on the given buffer sets: hockney's algorithms in the variants
 // asked for, then MPI. What cannot run is there as a skipped or failed row with its reason.
 // Collective.
@@ -71,7 +61,14 @@ std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell&
                                         std::span<const BufferSet> sets);
 
 // The most data lanes that are tried where the options name none.
-int MostUsualLanes(int hosts);
+int MostUsualLanes(MemoryKind memory, int hosts);
+
+// What a row of the cell holds whoever does it.
+SweepRow StartRow(const SweepContext& context, const Cell& cell);
+// A row as messages name it.
+std::string LabelOf(const SweepRow& row);
+// Makes a row of it that is not timed.
+void Skip(Competitor& competitor, Status status, std::string reason);
 
 // The call of a cell on one set.
 Call MakeCall(const Cell& cell, const BufferSet& set);

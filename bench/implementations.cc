@@ -5,10 +5,10 @@ namespace {
 
 constexpr Implementation kTable[] = {
     {"hockney host", true, "ranks of one host, processes or threads, on shared memory"},
-    {"hockney cuda", false, "by gpu_check only, not by sweeps yet; never run on a GPU"},
+    {"hockney cuda", true, "blocks of threads on GPUs (--memory cuda); never run on a GPU"},
     {"hockney ucx", true, "between hosts"},
     {"mpi", true, "blocking calls of the MPI library, between processes under its launcher"},
-    {"nccl", false, "by gpu_check only, not by sweeps yet; never run on a GPU"},
+    {"nccl", true, "a libnccl found at run time (--nccl-lib); never run on a GPU"},
 };
 
 }  // namespace

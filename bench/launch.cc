@@ -99,7 +99,8 @@ void AddRankOptions(CLI::App& command, RankOptions* options) {
       ->type_name("NAMES");
 }
 
-Launch::Launch(int argc, char** argv) : argc_(argc), argv_(argv), arguments_(argv, argv + argc) {}
+Launch::Launch(int argc, char** argv, DeviceSource devices)
+    : argc_(argc), argv_(argv), devices_(std::move(devices)), arguments_(argv, argv + argc) {}
 
 int Launch::rank() const { return process_rank_.value_or(LauncherRank().value_or(0)); }
 
@@ -127,13 +128,19 @@ int Launch::RunRanks(const RankOptions& options, const std::function<int(Session
     return RunLaunched(options, body);
   }
   rank_source_ = "no launcher";
-  const int ranks = DefaultRanks();
+  const int ranks = options.on_devices ? DeviceRanks() : DefaultRanks();
   CheckExpected(options, ranks);
   fmt::print(stderr,
-             "hockney: no launcher: running {} ranks as threads, one a core; mpirun -n P hockney "
+             "hockney: no launcher: running {} ranks as threads, one a {}; mpirun -n P hockney "
              "... or --local N choose otherwise\n",
-             ranks);
+             ranks, options.on_devices ? "GPU" : "core");
   return RunThreads(ranks, options, body);
+}
+
+int Launch::DeviceRanks() const {
+  const CudaDevices devices = devices_.find();
+  if (devices.count == 0) throw EnvironmentError(fmt::format("no GPU: {}", devices.reason));
+  return devices.count;
 }
 
 int Launch::RunThreads(int ranks, const RankOptions& options,

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/device_source.h"
 #include "bench/failure.h"
 #include "topology/session.h"
 #include "topology/watchdog.h"
@@ -23,6 +24,7 @@ struct RankOptions {
   double timeout_seconds = 60;
   std::optional<int> expect_ranks;
   std::string interfaces = {};  // comma separated; between hosts, for what is not measured
+  bool on_devices = false;      // without a launcher one rank a device, not one a core
 };
 
 // Adds --local, --local-processes, --timeout (-T), --expect-ranks and --iface to `command`;
@@ -37,7 +39,7 @@ inline constexpr int kMostDefaultRanks = 8;
 // How this process was started, and the ranks it gives to a sub-command.
 class Launch {
  public:
-  Launch(int argc, char** argv);
+  Launch(int argc, char** argv, DeviceSource devices = {});
 
   // The command line, program first.
   const std::vector<std::string>& arguments() const { return arguments_; }
@@ -46,6 +48,8 @@ class Launch {
   const std::string& rank_source() const { return rank_source_; }
   // --iface, for further links between hosts. Set by RunRanks.
   const std::string& interfaces() const { return interfaces_; }
+  // Where ranks get their devices.
+  const DeviceSource& devices() const { return devices_; }
   // Rank of this process: once they are connected the session's, before it what the launcher says,
   // else 0.
   int rank() const;
@@ -71,6 +75,7 @@ class Launch {
   Failure Share(Failure failure);
 
  private:
+  int DeviceRanks() const;
   int RunThreads(int ranks, const RankOptions& options, const std::function<int(Session&)>& body);
   int RunLocalProcesses(const RankOptions& options, const std::function<int(Session&)>& body);
   int RunLaunched(const RankOptions& options, const std::function<int(Session&)>& body);
@@ -81,6 +86,7 @@ class Launch {
 
   int argc_;
   char** argv_;
+  DeviceSource devices_;
   std::vector<std::string> arguments_;
   std::string rank_source_;
   std::string interfaces_;

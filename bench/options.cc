@@ -198,4 +198,22 @@ std::optional<std::string_view> Suggest(std::string_view text,
   return closest;
 }
 
+std::vector<int> ParseInts(const char* option, const std::string& text, std::uint64_t most) {
+  std::vector<int> values;
+  std::size_t at = 0;
+  while (at <= text.size()) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    std::uint64_t value = 0;
+    const char* const last = text.data() + end;
+    const auto [stop, error] = std::from_chars(text.data() + at, last, value);
+    if (error != std::errc() || stop != last || value < 1 || value > most) {
+      FailOption(option, text,
+                 "whole numbers of 1 to " + std::to_string(most) + ", comma-separated");
+    }
+    values.push_back(static_cast<int>(value));
+    at = end + 1;
+  }
+  return values;
+}
+
 }  // namespace hockney

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -64,5 +65,20 @@ std::vector<ReduceOp> ParseReduceOps(std::string_view option, std::string_view t
 // one is one edit away.
 std::optional<std::string_view> Suggest(std::string_view text,
                                         std::span<const std::string_view> names);
+
+// Whole numbers of 1 to `most`, comma-separated.
+std::vector<int> ParseInts(const char* option, const std::string& text, std::uint64_t most);
+
+// Returns the index of `text` among the names.
+template <std::size_t n>
+int ParseChoice(const char* option, const std::string& text, const std::string_view (&names)[n]) {
+  const auto* const found = std::find(names, names + n, text);
+  if (found == names + n) {
+    std::string accepted = "one of";
+    for (const std::string_view name : names) accepted += " " + std::string(name);
+    FailOption(option, text, accepted);
+  }
+  return static_cast<int>(found - names);
+}
 
 }  // namespace hockney

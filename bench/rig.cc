@@ -23,6 +23,7 @@ constexpr int kLanesPerDataLane = 4;
 // Slots of all connections of a rank together; many ranks get smaller slots rather than more
 // memory.
 constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
+constexpr std::size_t kDeviceSlotRoomBytes = std::size_t{256} << 20;
 
 // The number of ranks of each host, by its first rank, the same on all. Collective.
 std::map<int, std::size_t> CountRanks(Session& session, Session& local) {
@@ -66,16 +67,17 @@ std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
   return bytes;
 }
 
-HostDomain::Options Rig::DomainOptions(std::span<const Cell> cells) const {
-  HostDomain::Options options;
+DomainOptions Rig::OptionsOfDomain(std::span<const Cell> cells) const {
+  DomainOptions options;
   const int data_lanes = options_.lanes.empty()
-                             ? MostUsualLanes(group_hosts_)
+                             ? MostUsualLanes(options_.memory, group_hosts_)
                              : *std::max_element(options_.lanes.begin(), options_.lanes.end());
   options.lanes = (group_hosts_ == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
+  const std::size_t room = on_devices() ? kDeviceSlotRoomBytes : kSlotRoomBytes;
   const std::size_t connections = static_cast<std::size_t>(options.lanes) * most_local_ranks_ *
                                   static_cast<std::size_t>(options.limits.slots);
-  options.limits.slot_bytes = std::clamp<std::size_t>(kSlotRoomBytes / connections / 1024 * 1024,
-                                                      4096, options.limits.slot_bytes);
+  options.limits.slot_bytes =
+      std::clamp<std::size_t>(room / connections / 1024 * 1024, 4096, options.limits.slot_bytes);
   options.arena_bytes = ArenaBytes(cells);
   return options;
 }
@@ -109,6 +111,13 @@ std::unique_ptr<Prepared> Rig::PrepareBarrier() {
   call.counts = EvenCounts(shape, 0);
   const Algorithm& row =
       *FindAlgorithm(Collective::kBarrier, place_.hosts == 1 ? "direct" : "recursive_doubling");
+  if (on_devices()) {
+    DeviceGround& ground = *common().device;
+    auto barrier =
+        ground.Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, ground.limits()));
+    device_clock_ = std::make_unique<DeviceClock>(ground.device(), *barrier);
+    return barrier;
+  }
   const FlowLimits& limits = common().domain->options().limits;
   return common().executor->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
                                     StorePolicy::kCached);
@@ -131,8 +140,15 @@ void Rig::CollectFactsOfRun() {
   facts_["last_level_cache"] = {{"bytes", llc_.bytes}, {"source", llc_.source}};
   context_.shaping = ReadShaping(session_, &facts_["shaping"]);
   facts_["groups"] = groups_.Facts();
+  if (on_devices()) {
+    facts_["devices"] = device_->Facts(session_);
+    facts_["ranks_on_device"] = device_->ranks_on_device();
+    facts_["device_launch_us"] = device_clock_->LaunchNs() / 1e3;
+    facts_["nccl"] = NcclFacts(nccl_);
+  }
   facts_["oversubscribed"] = place_.oversubscribed;
-  facts_["page_kib"] = ours_.domain->page_kib();
+  facts_["page_kib"] =
+      on_devices() ? nlohmann::ordered_json() : nlohmann::ordered_json(ours_.domain->page_kib());
   facts_["mpi_module"] = mpi_ ? nlohmann::ordered_json(mpi_->Module()) : nullptr;
   facts_["mpi_single_copy"] = single_copy.empty() ? nullptr : nlohmann::ordered_json(single_copy);
 }
@@ -152,19 +168,23 @@ void Rig::NoteTransports() {
   }
 }
 
-Rig::Ground Rig::MakeGround(Session& session, Session& local,
-                            const HostDomain::Options& options) const {
+// Null where all ranks are on this host.
+std::unique_ptr<UcxWire> Rig::MakeWire(Session& session, Session& local) const {
+  if (local.ranks() == session.ranks()) return nullptr;
+  auto hosts = GatherHostNames(session);
+  // While ranks wait for all others, what their groups still have to send must move as well.
+  return all_.wire != nullptr
+             ? std::make_unique<UcxWire>(session, std::move(hosts), *all_.wire)
+             : std::make_unique<UcxWire>(session, std::move(hosts), launch_.interfaces());
+}
+
+Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOptions& options) const {
+  if (on_devices()) return MakeDeviceGround(session, local, options);
   Ground ground;
-  if (local.ranks() == session.ranks()) {
-    ground.domain = std::make_unique<HostDomain>(session, options);
-  } else {
-    auto hosts = GatherHostNames(session);
-    // While ranks wait for all others, what their groups still have to send must move as well.
-    ground.wire = all_.wire != nullptr
-                      ? std::make_unique<UcxWire>(session, std::move(hosts), *all_.wire)
-                      : std::make_unique<UcxWire>(session, std::move(hosts), launch_.interfaces());
-    ground.domain = std::make_unique<HostDomain>(session, local, *ground.wire, options);
-  }
+  ground.wire = MakeWire(session, local);
+  ground.domain = ground.wire == nullptr
+                      ? std::make_unique<HostDomain>(session, options)
+                      : std::make_unique<HostDomain>(session, local, *ground.wire, options);
   ground.executor = std::make_unique<HostExecutor>(
       session, *ground.domain,
       HostExecutor::Options{.oversubscribed = place_.oversubscribed,
@@ -172,9 +192,25 @@ Rig::Ground Rig::MakeGround(Session& session, Session& local,
   return ground;
 }
 
-void Rig::MakeTimer() {
+// The domain of the host is only memory then.
+Rig::Ground Rig::MakeDeviceGround(Session& session, Session& local,
+                                  const DomainOptions& options) const {
+  Ground ground;
+  ground.wire = MakeWire(session, local);
+  ground.domain = std::make_unique<HostDomain>(
+      local, DomainOptions{.arena_bytes = options.arena_bytes, .lanes = 1});
+  ground.device = std::make_unique<DeviceGround>(
+      session, local, *device_, ground.wire.get(), ground.domain->arena(),
+      DeviceGround::Options{.domain = options,
+                            .kind = options_.peer_memory,
+                            .timeout_seconds = options_.timeout_seconds});
+  return ground;
+}
+
+// What starts the ranks together, and tells the time.
+void Rig::MakeClocks() {
   barrier_ = PrepareBarrier();
-  if (place_.hosts == 1) {
+  if (place_.hosts == 1 && !on_devices()) {
     HostDomain& domain = *common().domain;
     tick_ = std::make_unique<TickStart>(domain, options_.timeout_seconds);
     if (!place_.oversubscribed && session_.ranks() > 1) {
@@ -186,9 +222,13 @@ void Rig::MakeTimer() {
     Session local = among.SplitSharedMemory();
     return ConnectHosts(among, local, launch_.interfaces());
   };
+  // Devices have clocks of their own, so each rank's own time is all there is.
   clock_ = std::make_unique<RunClock>(
-      session_, options_.clock,
+      session_, on_devices() ? ClockKind::kLocal : options_.clock,
       RunClock::Place{.clock_name = ClockName(*place_.machine), .host = place_.host}, connect);
+}
+
+void Rig::MakeTimer() {
   timer_ = std::make_unique<Timer>(session_,
                                    TimerParts{.barrier = barrier_.get(),
                                               .tick = tick_.get(),
@@ -201,34 +241,51 @@ void Rig::MakeTimer() {
 
 void Rig::SetUp(std::span<const Cell> cells) {
   FindPlacement();
+  if (on_devices()) {
+    device_ = std::make_unique<RankDevice>(session_, local_, launch_.devices());
+    llc_ = {.bytes = options_.llc_bytes.value_or(device_->cache_bytes()),
+            .source = options_.llc_bytes ? llc_.source : "second-level cache of the GPU"};
+  }
   if (groups_.is_split()) all_ = MakeGround(session_, local_, {.lanes = 1});
-  ours_ = MakeGround(groups_.session(), group_local_, DomainOptions(cells));
+  ours_ = MakeGround(groups_.session(), group_local_, OptionsOfDomain(cells));
   const auto& wanted = options_.implementations;
-  if (session_.mpi_communicator() != nullptr &&
-      std::find(wanted.begin(), wanted.end(), "mpi") != wanted.end()) {
+  const auto wants = [&](std::string_view name) {
+    return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
+  };
+  if (session_.mpi_communicator() != nullptr && wants("mpi") && !on_devices()) {
     mpi_ = std::make_unique<MpiBaseline>(groups_.session());
   }
+  if (on_devices() && wants("nccl")) {
+    nccl_ = MakeNcclRows(groups_.session(), device_->device(), options_);
+  }
+  MakeClocks();
   MakeTimer();
-  if (options_.buffers == BufferState::kCold) {
+  if (options_.buffers == BufferState::kCold && !on_devices()) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);
   }
-  context_ = {.groups = &groups_,
-              .session = &groups_.session(),
-              .domain = ours_.domain.get(),
-              .executor = ours_.executor.get(),
-              .mpi = mpi_.get(),
-              .timer = timer_.get(),
-              .clock = clock_->kind(),
-              .barrier = barrier_.get(),
-              .line_probe = line_probe_.get(),
-              .flusher = flusher_.get(),
-              .verified = &verified_,
-              .options = &options_,
-              .placement = placement_ ? &*placement_ : nullptr,
-              .llc = llc_,
-              .hosts = group_hosts_,
-              .oversubscribed = place_.oversubscribed,
-              .watchdog = &launch_.watchdog()};
+  context_ = {
+      .groups = &groups_,
+      .session = &groups_.session(),
+      .domain = ours_.domain.get(),
+      .executor = ours_.executor.get(),
+      .device = ours_.device.get(),
+      .device_clock = device_clock_.get(),
+      .nccl = nccl_,
+      .wire = ours_.wire.get(),
+      .mpi = mpi_.get(),
+      .timer = timer_.get(),
+      .clock = clock_->kind(),
+      .barrier = barrier_.get(),
+      .line_probe = line_probe_.get(),
+      .flusher = flusher_.get(),
+      .verified = &verified_,
+      .options = &options_,
+      .placement = placement_ ? &*placement_ : nullptr,
+      .llc = llc_,
+      .hosts = group_hosts_,
+      .oversubscribed = on_devices() ? device_->ranks_on_device() > 1 : place_.oversubscribed,
+      .ranks_on_device = on_devices() ? device_->ranks_on_device() : 0,
+      .watchdog = &launch_.watchdog()};
   CollectFactsOfRun();
 }
 

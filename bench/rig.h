@@ -7,6 +7,8 @@
 
 #include "bench/cell.h"
 #include "bench/clock/run_clock.h"
+#include "bench/device/nccl_rows.h"
+#include "bench/device/rank_device.h"
 #include "bench/facts.h"
 #include "bench/groups/rank_groups.h"
 #include "bench/launch.h"
@@ -41,13 +43,18 @@ class Rig {
     std::unique_ptr<UcxWire> wire = {};  // null: there is only one host
     std::unique_ptr<HostDomain> domain = {};
     std::unique_ptr<HostExecutor> executor = {};
+    std::unique_ptr<DeviceGround> device = {};  // null: buffers are on the host
   };
-  Ground MakeGround(Session& session, Session& local, const HostDomain::Options& options) const;
-  HostDomain::Options DomainOptions(std::span<const Cell> cells) const;
+  Ground MakeGround(Session& session, Session& local, const DomainOptions& options) const;
+  Ground MakeDeviceGround(Session& session, Session& local, const DomainOptions& options) const;
+  std::unique_ptr<UcxWire> MakeWire(Session& session, Session& local) const;
+  bool on_devices() const { return options_.memory == MemoryKind::kCuda; }
+  DomainOptions OptionsOfDomain(std::span<const Cell> cells) const;
   // Where all ranks meet.
   const Ground& common() const { return groups_.is_split() ? all_ : ours_; }
   void MakeTimer();
   void FindPlacement();
+  void MakeClocks();
   std::unique_ptr<Prepared> PrepareBarrier();
   void CollectFactsOfRun();
 
@@ -63,9 +70,12 @@ class Rig {
   std::size_t most_local_ranks_ = 1;        // of the group on one host, the same on all
   std::optional<RankPlacement> placement_;  // within the group; empty: it is on one host
   nlohmann::ordered_json facts_;
-  Ground all_;   // nothing without --split
-  Ground ours_;  // the group's
+  std::unique_ptr<RankDevice> device_;  // null: buffers are on the host
+  Ground all_;                          // nothing without --split
+  Ground ours_;                         // the group's
   std::unique_ptr<Prepared> barrier_;
+  std::unique_ptr<DeviceClock> device_clock_;
+  std::vector<NcclRow> nccl_;
   std::unique_ptr<TickStart> tick_;  // null: the ranks are on several hosts
   std::unique_ptr<LineProbe> line_probe_;
   std::unique_ptr<MpiBaseline> mpi_;

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "bench/choice.h"
 #include "bench/groups/rank_groups.h"
 #include "bench/sizes.h"
+#include "bench/sweep_report.h"
 #include "bench/text_table.h"
 
 namespace hockney {
@@ -24,6 +26,15 @@ std::string FormatFactor(const Figure& figure) {
                      figure.interval.high);
 }
 
+// What the cell is compared with: the first, where it has several; "" if it has none.
+std::string FindBaseline(const CellRows& cell) {
+  for (const auto& [choice, launches] : cell.by_choice) {
+    const SweepRow& row = *launches.begin()->second;
+    if (row.implementation == BaselineOf(row)) return choice;
+  }
+  return "";
+}
+
 // Adds the line of a cell and returns its launches; 0 and no line if it has none to report.
 std::size_t AddLine(const CellRows& cell, const CellKey& key, const std::string& groups,
                     std::vector<std::vector<std::string>>& table) {
@@ -31,7 +42,8 @@ std::size_t AddLine(const CellRows& cell, const CellKey& key, const std::string&
   const std::string best = ChooseBest(cell);
   const Figure time = best.empty() ? Figure() : MedianTime(cell, best);
   if (time.launches == 0) return 0;
-  const Figure speed = cell.by_choice.contains("mpi") ? SpeedOver(cell, best) : Figure();
+  const std::string baseline = FindBaseline(cell);
+  const Figure speed = baseline.empty() ? Figure() : SpeedOver(cell, best, baseline);
   std::string what(Name(collective));
   if (!groups.empty()) what += fmt::format(" group {}", GroupNumber(groups));
   table.push_back({what, FormatSize(size), in_place ? "in" : "out", best,
@@ -43,13 +55,18 @@ std::size_t AddLine(const CellRows& cell, const CellKey& key, const std::string&
 }  // namespace
 
 std::string SeriesReport(std::span<const SweepRow> rows) {
-  std::vector<std::vector<std::string>> table = {
-      {"collective", "size", "place", "choice", "time_us", "vs mpi (interval)", "launches"}};
+  std::vector<std::vector<std::string>> table = {{"collective", "size", "place", "choice",
+                                                  "time_us", VersusBaseline(rows) + " (interval)",
+                                                  "launches"}};
   std::size_t fewest = 0;
-  std::set<std::pair<std::int64_t, std::string>> parts;  // groups at once, by their nodes
-  for (const SweepRow& row : rows) parts.emplace(row.nodes.value_or(1), row.groups);
-  for (const auto& [nodes, groups] : parts) {
-    for (const auto& [key, cell] : GroupCells(rows, {.nodes = nodes, .groups = groups})) {
+  // Groups at once, by their nodes.
+  std::set<std::tuple<std::int64_t, std::string, std::string>> parts;
+  for (const SweepRow& row : rows) {
+    parts.emplace(row.nodes.value_or(1), row.groups, row.memory_kind);
+  }
+  for (const auto& [nodes, groups, memory] : parts) {
+    const RowFilter filter{.nodes = nodes, .groups = groups, .memory_kind = memory};
+    for (const auto& [key, cell] : GroupCells(rows, filter)) {
       const std::size_t launches = AddLine(cell, key, groups, table);
       if (launches > 0) fewest = fewest == 0 ? launches : std::min(fewest, launches);
     }

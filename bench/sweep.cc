@@ -136,7 +136,8 @@ bool Sweep::RunCell(Cell cell, std::size_t number) {
 
 // Returns whether all were run.
 bool Sweep::RunCells() {
-  Progress progress(options_.progress, cells_.size() * std::max(options_.cycles, 1), is_writer());
+  ProgressLine progress(options_.progress, cells_.size() * std::max(options_.cycles, 1),
+                        is_writer());
   std::size_t done = 0;
   bool go_on = true;
   for (int cycle = 0; go_on && (options_.cycles == 0 || cycle < options_.cycles); ++cycle) {

@@ -36,25 +36,6 @@ std::optional<std::uint64_t> OptionalCount(const char* option, const std::string
   return ParseCount(option, text, least);
 }
 
-// Whole numbers of 1 to `most`, comma-separated.
-std::vector<int> ParseInts(const char* option, const std::string& text, std::uint64_t most) {
-  std::vector<int> values;
-  std::size_t at = 0;
-  while (at <= text.size()) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    std::uint64_t value = 0;
-    const char* const last = text.data() + end;
-    const auto [stop, error] = std::from_chars(text.data() + at, last, value);
-    if (error != std::errc() || stop != last || value < 1 || value > most) {
-      FailOption(option, text,
-                 "whole numbers of 1 to " + std::to_string(most) + ", comma-separated");
-    }
-    values.push_back(static_cast<int>(value));
-    at = end + 1;
-  }
-  return values;
-}
-
 // "all" or -1 is every rank in turn.
 int ParseRoot(const std::string& text) {
   if (text == "all" || text == "-1") return -1;
@@ -65,18 +46,6 @@ int ParseRoot(const std::string& text) {
     FailOption("--root (-r)", text, "a rank from 0, or all or -1 for every rank in turn");
   }
   return root;
-}
-
-// Returns the index of `text` among the names.
-template <std::size_t n>
-int ParseChoice(const char* option, const std::string& text, const std::string_view (&names)[n]) {
-  const auto* const found = std::find(names, names + n, text);
-  if (found == names + n) {
-    std::string accepted = "one of";
-    for (const std::string_view name : names) accepted += " " + std::string(name);
-    FailOption(option, text, accepted);
-  }
-  return static_cast<int>(found - names);
 }
 
 void ReadSizes(const SweepTexts& texts, SweepOptions& options) {
@@ -96,8 +65,6 @@ void ReadVariants(const SweepTexts& texts, SweepOptions& options) {
     }
     options.algorithms = ParseAlgorithms("--algorithm", texts.algorithms, names);
   }
-  constexpr std::string_view kImplementations[] = {"hockney", "mpi"};
-  options.implementations = ParseNames("--implementation", texts.implementations, kImplementations);
   constexpr std::string_view kProtocols[] = {"simple", "ll"};
   if (texts.protocols != "auto") {
     for (const std::string& name : ParseNames("--protocol", texts.protocols, kProtocols)) {
@@ -112,6 +79,22 @@ void ReadVariants(const SweepTexts& texts, SweepOptions& options) {
   }
   if (!texts.lanes.empty()) options.lanes = ParseInts("--lanes", texts.lanes, 16);
   options.slices = ParseInts("--slices", texts.slices, FlowLimits{}.slots - 1);
+}
+
+// After ReadDeviceTexts.
+void ReadImplementations(const SweepTexts& texts, SweepOptions& options) {
+  const bool on_devices = options.memory == MemoryKind::kCuda;
+  if (texts.implementations == "auto") {
+    options.implementations = {"hockney", on_devices ? "nccl" : "mpi"};
+    return;
+  }
+  constexpr std::string_view kImplementations[] = {"hockney", "mpi", "nccl"};
+  options.implementations = ParseNames("--implementation", texts.implementations, kImplementations);
+  const auto& names = options.implementations;
+  if (!on_devices && std::find(names.begin(), names.end(), "nccl") != names.end()) {
+    FailOption("--implementation", texts.implementations,
+               "--memory cuda beside nccl, which works on memory of GPUs only");
+  }
 }
 
 void ReadMeasurement(const SweepTexts& texts, SweepOptions& options) {
@@ -199,6 +182,8 @@ SweepOptions Read(const CLI::App& app, const SweepTexts& texts) {
   ReadSizes(texts, options);
   ReadVariants(texts, options);
   ReadMeasurement(texts, options);
+  ReadDeviceTexts(app, texts.device, options);
+  ReadImplementations(texts, options);
   options.types = ParseDataTypes("--datatype (-d)", texts.types);
   options.ops = ParseReduceOps("--op (-o)", texts.ops);
   options.roots = {ParseRoot(texts.root)};
@@ -282,6 +267,7 @@ Runner AddSweep(CLI::App& program) {
       FailOption("--launcher", texts->launcher, "--launches K beside it");
     }
     const auto reporter = MakeReporter(*texts, options, launch);
+    texts->ranks.on_devices = options.memory == MemoryKind::kCuda;
     return launch.RunRanks(texts->ranks, [&](Session& session) {
       return RunSweep(session, options, launch, *reporter);
     });

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "bench/clock/clock_kind.h"
+#include "collectives/executors/cuda/device.h"
 #include "collectives/kernels/kernels.h"
 #include "collectives/program.h"
 #include "collectives/types.h"
@@ -15,6 +16,7 @@ namespace hockney {
 
 enum class TimingMode : std::uint8_t { kIsolated, kStreamed };
 enum class BufferState : std::uint8_t { kRefreshed, kHot, kCold };
+enum class MemoryKind : std::uint8_t { kHost, kCuda };
 enum class Placement : std::uint8_t { kApart, kInPlace };
 
 // Everything `hockney sweep` can be asked for. Empty lists mean the choice that fits the size (see
@@ -33,9 +35,18 @@ struct SweepOptions {
   std::vector<Placement> placements = {Placement::kApart};
   std::vector<std::string> algorithms;  // empty: all
   std::vector<std::string> implementations = {"hockney", "mpi"};
+  MemoryKind memory = MemoryKind::kHost;  // where the buffers lie, and so who moves the data
+  PeerMemoryKind peer_memory = PeerMemoryKind::kCudaIpc;  // between processes, of GPUs
+  std::vector<std::string> nccl_libraries = {"libnccl.so.2"};
+  // How NCCL is told to do it, each in turn (NcclChoice). Empty: NCCL's own choice.
+  std::vector<std::string> nccl_algorithms;
+  std::vector<std::string> nccl_protocols;
+  std::vector<int> nccl_channels;
+  std::optional<int>
+      graph_calls;  // in a captured graph, timed beside; empty: where calls are short
   std::vector<Protocol> protocols;  // empty: simple, and ll for short vectors
   std::vector<StorePolicy> stores;  // empty: cached, and non-temporal where it may pay
-  std::vector<int> lanes;           // empty: 1, and more for long vectors between hosts
+  std::vector<int> lanes;           // empty: 1, and more for long vectors between hosts or GPUs
   std::vector<int> slices = {2};
   TimingMode mode = TimingMode::kIsolated;
   BufferState buffers = BufferState::kRefreshed;

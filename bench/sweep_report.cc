@@ -22,12 +22,14 @@ bool IsMeasured(const SweepRow& row) {
 // What rows must share to be compared.
 auto CellOf(const SweepRow& row) {
   return std::make_tuple(row.collective, row.dtype, row.op, row.root, row.in_place, row.ranks,
-                         row.page_kib, row.size_bytes, row.count, row.groups);
+                         row.page_kib, row.memory_kind, row.graph, row.size_bytes, row.count,
+                         row.groups);
 }
 
-std::optional<double> MpiTime(std::span<const SweepRow> rows, const SweepRow& like) {
+// Of the first one, where a run has several.
+std::optional<double> BaselineTime(std::span<const SweepRow> rows, const SweepRow& like) {
   for (const SweepRow& row : rows) {
-    if (row.implementation == "mpi" && IsMeasured(row) && CellOf(row) == CellOf(like)) {
+    if (row.implementation == BaselineOf(row) && IsMeasured(row) && CellOf(row) == CellOf(like)) {
       return row.time_us_median;
     }
   }
@@ -56,25 +58,38 @@ std::string NameWithRoot(const SweepRow& row) {
 
 }  // namespace
 
+std::string_view BaselineOf(const SweepRow& row) {
+  return row.memory_kind == "cuda" ? "nccl" : "mpi";
+}
+
+std::string VersusBaseline(std::span<const SweepRow> rows) {
+  return fmt::format("vs {}", rows.empty() ? "mpi" : BaselineOf(rows[0]));
+}
+
 std::string DescribeChoice(const SweepRow& row) {
-  if (row.implementation != "hockney") return row.implementation;
+  if (row.implementation == "mpi") return "mpi";
   std::string text = AlgorithmOf(row);
-  if (row.protocol == "ll") text += " ll";
+  if (row.implementation == "nccl") {
+    text = "nccl " + FindParameter(row, "library");
+    if (row.algorithm != "default") text += " " + row.algorithm;
+  }
+  if (!row.protocol.empty() && row.protocol != "simple") text += " " + row.protocol;
   if (FindParameter(row, "store") == "non_temporal") text += " nt";
   if (row.lanes.value_or(1) > 1) text += fmt::format(" x{}", *row.lanes);
+  if (row.graph) text += " graph";
   return text;
 }
 
 void PrintRows(std::span<const SweepRow> rows, bool with_head) {
   if (with_head && !rows.empty()) {
     fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>19} {:>8} {:>7} {:>6}  {}\n", "collective",
-               "size", "place", "implementation", "time_us", "95% interval", "busbw", "vs mpi",
-               "bound", "status");
+               "size", "place", "implementation", "time_us", "95% interval", "busbw",
+               VersusBaseline(rows), "bound", "status");
   }
   for (const SweepRow& row : rows) {
-    const std::optional<double> mpi = MpiTime(rows, row);
+    const std::optional<double> baseline = BaselineTime(rows, row);
     std::optional<double> gain;
-    if (mpi && row.time_us_median) gain = *mpi / *row.time_us_median;
+    if (baseline && row.time_us_median) gain = *baseline / *row.time_us_median;
     std::optional<double> percent;
     if (row.bound_fraction) percent = 100 * *row.bound_fraction;
     std::string status = std::string(Name(row.status));
@@ -124,7 +139,18 @@ void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options) {
         "bound: share of what memory allows, where the buffers exceed twice the last-level "
         "cache, or of what the links between hosts are limited to\n");
   }
+  const bool on_gpus = options.memory == MemoryKind::kCuda;
+  if (on_gpus) {
+    fmt::print(
+        "times by the GPU, the longest of any rank; streamed: by the host around calls that follow "
+        "each other; graph: a call of {} captured ones\n",
+        options.graph_calls.value_or(10));
+  }
   if (any([](const SweepRow& row) { return row.oversubscribed.value_or(false); })) {
+    if (on_gpus) {
+      fmt::print("ranks share GPUs: their blocks take turns unless the device runs both\n");
+      return;
+    }
     fmt::print(
         "ranks share cores: an MPI that spins instead of yielding loses its turn, so ratios say "
         "little about the network "
@@ -145,12 +171,12 @@ void PrintFastest(std::span<const SweepRow> rows) {
   if (order.empty()) return;
   fmt::print("\nfastest choice of each size (medians of this run; GB = 1e9 bytes)\n");
   fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10} {:>8} {:>7} {:>5}\n", "collective", "size", "place",
-             "choice", "time_us", "busbw", "vs mpi", "ties");
+             "choice", "time_us", "busbw", VersusBaseline(rows), "ties");
   for (const Key& key : order) {
     const SweepRow& row = *best[key];
-    const std::optional<double> mpi = MpiTime(rows, row);
+    const std::optional<double> baseline = BaselineTime(rows, row);
     std::optional<double> gain;
-    if (mpi) gain = *mpi / *row.time_us_median;
+    if (baseline) gain = *baseline / *row.time_us_median;
     fmt::print("{:<15} {:>6} {:>5} {:<26} {:>10.2f} {:>8} {:>7} {:>5}\n", NameWithRoot(row),
                FormatSize(row.size_bytes), row.in_place.value_or(false) ? "in" : "out",
                DescribeChoice(row), *row.time_us_median, FormatOr(row.busbw_GBps, "{:.3f}"),
@@ -195,7 +221,7 @@ ExitCode WorstOutcome(std::span<const SweepRow> rows) {
   return ExitCode::kOk;
 }
 
-Progress::Progress(const std::string& when, std::size_t cells, bool is_writer)
+ProgressLine::ProgressLine(const std::string& when, std::size_t cells, bool is_writer)
     : cells_(cells), start_(std::chrono::steady_clock::now()), last_(start_) {
   if (!is_writer || when == "never") return;
   if (isatty(STDERR_FILENO) != 0) {
@@ -205,7 +231,7 @@ Progress::Progress(const std::string& when, std::size_t cells, bool is_writer)
   }
 }
 
-void Progress::Show(std::size_t done, const Cell& cell) {
+void ProgressLine::Show(std::size_t done, const Cell& cell) {
   if (style_ == Style::kNone) return;
   const auto now = std::chrono::steady_clock::now();
   if (style_ == Style::kLines && done > 0 && now - last_ < std::chrono::seconds(10)) return;
@@ -223,7 +249,7 @@ void Progress::Show(std::size_t done, const Cell& cell) {
   std::fflush(stderr);
 }
 
-void Progress::Clear() {
+void ProgressLine::Clear() {
   if (style_ == Style::kInPlace) fmt::print(stderr, "\r\x1b[K");
 }
 

@@ -22,6 +22,11 @@ void PrintRows(std::span<const SweepRow> rows, bool with_head);
 // What a row ran, in few words: "two_shot nt x2", "mpi".
 std::string DescribeChoice(const SweepRow& row);
 
+// The implementation that rows like this one are compared with: "mpi", on GPUs "nccl".
+std::string_view BaselineOf(const SweepRow& row);
+// The head of a column with how many times faster than that a row is.
+std::string VersusBaseline(std::span<const SweepRow> rows);
+
 // Prints, for each collective, type, operator and placement, the fastest row of every size beside
 // MPI.
 void PrintFastest(std::span<const SweepRow> rows);
@@ -45,9 +50,9 @@ ExitCode WorstOutcome(std::span<const SweepRow> rows);
 // A line on stderr that says what runs now, what share is done and how long the rest may take:
 // while stderr is a terminal it stands in place; else, while stdout is one, a line every 10 s;
 // "always" and "never" overrule.
-class Progress {
+class ProgressLine {
  public:
-  Progress(const std::string& when, std::size_t cells, bool is_writer);
+  ProgressLine(const std::string& when, std::size_t cells, bool is_writer);
   void Show(std::size_t done, const Cell& cell);
   void Clear();
 

@@ -33,14 +33,18 @@ void AddWhat(CLI::App& app, SweepTexts& texts) {
                  "Algorithms (see hockney list algorithms); across nodes also "
                  "hierarchical(intra,inter) and hierarchical(intra,rack,inter)")
       ->capture_default_str();
-  app.add_option("--implementation", texts.implementations, "hockney, mpi")->capture_default_str();
-  app.add_option("--protocol", texts.protocols, "simple, ll; auto: simple, and ll up to 1K")
+  app.add_option("--implementation", texts.implementations,
+                 "hockney, mpi, nccl; auto: hockney and mpi, on GPUs hockney and nccl")
+      ->capture_default_str();
+  app.add_option("--protocol", texts.protocols,
+                 "simple, ll; auto: simple, and ll up to 1K, on GPUs 32K")
       ->capture_default_str();
   app.add_option("--store", texts.stores,
                  "cached, non_temporal; auto: cached, and both for peer shapes from 4K a rank")
       ->capture_default_str();
   app.add_option("--lanes", texts.lanes,
-                 "Data lanes, comma-separated. Default: 1, and 8 for long vectors between hosts");
+                 "Data lanes, comma-separated. Default: 1, and 8 for long vectors between hosts, 4 "
+                 "and 16 on GPUs");
   app.add_option("--slices", texts.slices, "Slices a chunk, 1 to 7, comma-separated")
       ->capture_default_str();
 }
@@ -91,6 +95,7 @@ void AddHow(CLI::App& app, SweepTexts& texts) {
 void AddSweepTexts(CLI::App& command, SweepTexts* texts) {
   AddWhat(command, *texts);
   AddHow(command, *texts);
+  AddDeviceTexts(command, &texts->device);
 }
 
 }  // namespace hockney

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/device/device_options.h"
 #include "bench/launch.h"
 #include "topology/collect_topology.h"
 
@@ -27,7 +28,7 @@ struct SweepTexts {
   std::string place;  // empty: as the format needs
   std::string format = "text";
   std::string algorithms = "all";
-  std::string implementations = "hockney,mpi";
+  std::string implementations = "auto";
   std::string protocols = "auto";
   std::string stores = "auto";
   std::string lanes;
@@ -47,6 +48,7 @@ struct SweepTexts {
   std::string launches;
   std::string launcher;
   std::string progress = "auto";
+  DeviceTexts device;
   TopologySources topology;
   RankOptions ranks;
 };

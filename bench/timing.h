@@ -33,7 +33,10 @@ struct Timed {
   std::vector<Prepared*> calls = {};  // run one after the other in one timed part
   const char* label = "";             // for messages; lives until the timer has run
   const char* blocking = nullptr;     // static name for the watchdog; null: has deadlines itself
-  bool times_calls = false;           // wants Sample::call_us, at the cost of a clock read a call
+  // Starts together with the other ranks and times the calls itself, in nanoseconds; only for
+  // ClockKind::kLocal.
+  std::function<std::int64_t()> own_clock = {};
+  bool times_calls = false;  // wants Sample::call_us, at the cost of a clock read a call
 };
 
 // How the ranks get to the start of a sample.

@@ -61,6 +61,20 @@ std::optional<int> OptionalOf(const Json& json) {
   return json.is_null() ? std::nullopt : std::optional<int>(json.get<int>());
 }
 
+Json WaysJson(const std::map<std::string, GpuLevel>& ways) {
+  Json json = Json::object();
+  for (const auto& [bus_id, level] : ways) json[bus_id] = static_cast<int>(level);
+  return json;
+}
+
+std::map<std::string, GpuLevel> WaysOf(const Json& json) {
+  std::map<std::string, GpuLevel> ways;
+  for (const auto& [bus_id, level] : json.items()) {
+    ways[bus_id] = static_cast<GpuLevel>(level.get<int>());
+  }
+  return ways;
+}
+
 // The tree that the nodes' own switches make: the nearest is the rack's, the one above it the
 // pod's.
 SwitchTree TreeOfSwitches(std::span<const RankReport> reports) {
@@ -109,6 +123,17 @@ RankReport ReportOfThisRank(Session& local) {
   return report;
 }
 
+void AddGpu(const GpuTopology& gpus, const std::string& bus_id, RankSite* site) {
+  site->gpu = bus_id;
+  const auto mine = std::find_if(gpus.gpus.begin(), gpus.gpus.end(),
+                                 [&](const GpuTopology::Gpu& gpu) { return gpu.bus_id == bus_id; });
+  if (mine == gpus.gpus.end()) return;
+  const auto& ways = gpus.between_gpus.at(mine - gpus.gpus.begin());
+  for (std::size_t other = 0; other < gpus.gpus.size(); ++other) {
+    site->to_gpus[gpus.gpus[other].bus_id] = ways[other].level;
+  }
+}
+
 Topology CollectTopology(Session& session, Session& local, const RankReport& mine,
                          SwitchTree tree) {
   int node = session.rank();  // a node is known by the number of its first rank
@@ -117,11 +142,15 @@ Topology CollectTopology(Session& session, Session& local, const RankReport& min
                      {"node", node},
                      {"numa_node", OptionalJson(mine.site.cpus.numa_node)},
                      {"cache", OptionalJson(mine.site.cpus.cache)},
+                     {"gpu", mine.site.gpu},
+                     {"to_gpus", WaysJson(mine.site.to_gpus)},
                      {"switches", mine.switches}};
   std::vector<RankReport> reports;
   for (const Json& each : GatherJson(session, json)) {
     reports.push_back({.site = {.host_name = each.at("host"),
                                 .node = each.at("node"),
+                                .gpu = each.at("gpu"),
+                                .to_gpus = WaysOf(each.at("to_gpus")),
                                 .cpus = {.numa_node = OptionalOf(each.at("numa_node")),
                                          .cache = OptionalOf(each.at("cache"))}},
                        .switches = each.at("switches").get<std::vector<std::string>>()});

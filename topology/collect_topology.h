@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/gpu_topology.h"
 #include "topology/session.h"
 #include "topology/topology.h"
 
@@ -30,6 +31,9 @@ struct RankReport {
 // NUMA node of the CPUs it may run on, and the switches that Slurm's SLURM_TOPOLOGY_ADDR names.
 // Threads of one process share the look at the machine. Collective over `local`.
 RankReport ReportOfThisRank(Session& local);
+
+// Makes the site that of a rank on the GPU with this bus id, with the ways from there.
+void AddGpu(const GpuTopology& gpus, const std::string& bus_id, RankSite* site);
 
 // Returns the topology of all ranks of `session`. Ranks in one `local` (SplitSharedMemory) share a
 // host, whatever else they have in common: ranks of one kernel may lie in different network

@@ -12,6 +12,16 @@ std::string_view Name(Level level) {
       return "cache";
     case Level::kNuma:
       return "numa";
+    case Level::kGpu:
+      return "gpu";
+    case Level::kNvlink:
+      return "nvlink";
+    case Level::kPcieSwitch:
+      return "pcie_switch";
+    case Level::kHostBridge:
+      return "host_bridge";
+    case Level::kSocket:
+      return "socket";
     case Level::kNode:
       return "node";
     case Level::kRack:
@@ -24,24 +34,28 @@ std::string_view Name(Level level) {
   throw std::invalid_argument("value outside Level");
 }
 
-std::string_view Name(GpuLevel level) {
+Level LevelOf(GpuLevel level) {
   switch (level) {
     case GpuLevel::kSelf:
-      return "self";
+      return Level::kGpu;
     case GpuLevel::kNvlink:
-      return "nvlink";
+      return Level::kNvlink;
     case GpuLevel::kPcieSwitch:
-      return "pcie_switch";
+      return Level::kPcieSwitch;
     case GpuLevel::kHostBridge:
-      return "host_bridge";
+      return Level::kHostBridge;
     case GpuLevel::kSocket:
-      return "socket";
+      return Level::kSocket;
   }
   throw std::invalid_argument("value outside GpuLevel");
 }
 
+std::string_view Name(GpuLevel level) {
+  return Name(level == GpuLevel::kSelf ? Level::kSelf : LevelOf(level));
+}
+
 char Letter(Level level) {
-  constexpr std::string_view kLetters = "=cunrpf";
+  constexpr std::string_view kLetters = "=cugvxbsnrpf";
   return kLetters.at(static_cast<std::size_t>(level));
 }
 

@@ -71,6 +71,11 @@ Level Topology::LevelBetween(int rank_a, int rank_b) const {
   const RankSite& b = sites_.at(rank_b);
   if (rank_a == rank_b) return Level::kSelf;
   if (a.node != b.node) return LevelBetweenNodes(a.node, b.node);
+  if (!a.gpu.empty() && !b.gpu.empty()) {
+    if (a.gpu == b.gpu) return Level::kGpu;
+    const auto way = a.to_gpus.find(b.gpu);
+    return way == a.to_gpus.end() ? Level::kNode : LevelOf(way->second);
+  }
   if (KnownEqual(a.cpus.cache, b.cpus.cache)) return Level::kCache;
   if (KnownEqual(a.cpus.numa_node, b.cpus.numa_node)) return Level::kNuma;
   return Level::kNode;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -14,7 +15,11 @@ namespace hockney {
 // Where one rank is.
 struct RankSite {
   std::string host_name = {};
-  int node = 0;        // ranks with equal numbers share a host, as MPI says; any numbers
+  int node = 0;  // ranks with equal numbers share a host, as MPI says; any numbers
+  // Of a rank that works on a GPU: the bus id, and the way from it to GPUs of this host by their
+  // bus ids; none is known without NVML.
+  std::string gpu = {};
+  std::map<std::string, GpuLevel> to_gpus = {};
   CpuPlace cpus = {};  // empty where the rank is bound to no one cache or NUMA node
 };
 

@@ -59,11 +59,11 @@ double FastestUs(const ByGroup& rows) {
 
 std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& groups) {
   const ByGroup* best = nullptr;
-  std::optional<double> mpi;
+  std::optional<double> baseline;
   for (const auto& [variant, by_group] : cell.by_variant) {
     if (by_group.size() < groups.size()) continue;  // some group's row failed
     const double time = *Slowest(by_group).time_us_median;
-    if (by_group[0]->implementation == "mpi") mpi = time;
+    if (by_group[0]->implementation == BaselineOf(*by_group[0])) baseline = time;
     if (best == nullptr || time < *Slowest(*best).time_us_median) best = &by_group;
   }
   if (best == nullptr) return {};
@@ -75,7 +75,7 @@ std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& gro
           DescribeChoice(slowest),
           fmt::format("{:.2f}", *slowest.time_us_median),
           slowest.busbw_GBps ? fmt::format("{:.3f}", *slowest.busbw_GBps) : "-",
-          mpi ? fmt::format("{:.2f}x", *mpi / *slowest.time_us_median) : "-",
+          baseline ? fmt::format("{:.2f}x", *baseline / *slowest.time_us_median) : "-",
           fmt::format("{} (ranks {})", group, FormatCpuList(groups[group])),
           fmt::format("{:.2f}x", *slowest.time_us_median / FastestUs(*best))};
 }
@@ -101,8 +101,8 @@ std::string DescribeGroups(const nlohmann::ordered_json& facts) {
 
 std::string FastestOfGroups(std::span<const SweepRow> rows, const GroupMembers& groups) {
   std::vector<std::vector<std::string>> table = {{"collective", "size", "place", "choice",
-                                                  "time_us", "busbw", "vs mpi", "slowest group",
-                                                  "to fastest"}};
+                                                  "time_us", "busbw", VersusBaseline(rows),
+                                                  "slowest group", "to fastest"}};
   for (const GroupedCell& cell : CollectCells(rows)) {
     const auto line = LineOf(cell, groups);
     if (!line.empty()) table.push_back(line);

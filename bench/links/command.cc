@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bench/commands.h"
+#include "bench/device/device_options.h"
 #include "bench/exit_codes.h"
 #include "bench/last_words.h"
 #include "bench/launch.h"
@@ -21,6 +22,7 @@
 #include "topology/check.h"
 #include "topology/cluster_file.h"
 #include "topology/collect_topology.h"
+#include "topology/nvml.h"
 #include "tuner/records.h"
 #include "tuner/records/line_file.h"
 
@@ -34,9 +36,20 @@ struct Texts {
   std::string budget = "50ms";
   std::string out;
   LinkOptions options;
+  MemoryTexts memory;
   TopologySources sources;
   RankOptions ranks;
 };
+
+// With what the rig needs to know.
+SweepOptions ReadRigOptions(const CLI::App& command, const Texts& texts) {
+  SweepOptions options;
+  options.implementations = {"hockney"};
+  options.timeout_seconds = texts.ranks.timeout_seconds;
+  ReadMemoryTexts(command, texts.memory, options);
+  if (options.memory == MemoryKind::kCuda) options.lanes = {LinkRunner::kMostLanes};
+  return options;
+}
 
 LinkOptions Read(const Texts& texts) {
   constexpr std::uint64_t kLeastMost = 8192;  // room for the small messages of gap and overhead
@@ -54,22 +67,25 @@ LinkOptions Read(const Texts& texts) {
 
 class Links {
  public:
-  Links(Session& session, const Texts& texts, const LinkOptions& options, const Launch& launch)
-      : session_(session), texts_(texts), options_(options), launch_(launch) {
-    rig_options_.implementations = {"hockney"};
-    rig_options_.timeout_seconds = texts.ranks.timeout_seconds;
-  }
+  Links(Session& session, const Texts& texts, const LinkOptions& options,
+        const SweepOptions& rig_options, const Launch& launch)
+      : session_(session),
+        texts_(texts),
+        options_(options),
+        rig_options_(rig_options),
+        launch_(launch) {}
   int Run();
 
  private:
+  Topology FindTopology(const SweepContext& context);
   void OpenFolder();
   void WriteRun(const char* outcome, std::optional<ExitCode> code);
 
   Session& session_;
   const Texts& texts_;
   const LinkOptions& options_;
+  const SweepOptions& rig_options_;
   const Launch& launch_;
-  SweepOptions rig_options_;
   nlohmann::ordered_json run_;
   std::optional<RunFolder> folder_;
 };
@@ -94,13 +110,22 @@ void Links::OpenFolder() {
   LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
 }
 
+// Ranks on GPUs have these, not their cores, between them.
+Topology Links::FindTopology(const SweepContext& context) {
+  SwitchTree tree = ReadSwitchTree(session_, texts_.sources);
+  Session local = session_.SplitSharedMemory();
+  RankReport mine = ReportOfThisRank(local);
+  if (context.device != nullptr) {
+    AddGpu(ReadNvmlTopology(), context.device->device().id(), &mine.site);
+  }
+  return CollectTopology(session_, local, mine, std::move(tree));
+}
+
 int Links::Run() {
   if (session_.ranks() < 2) {
     throw Agreed<UsageError>("1 rank, expected at least 2: mpirun -n 2, or --local 2");
   }
   Rig rig(session_, rig_options_, launch_);
-  Session local = session_.SplitSharedMemory();
-  const Topology topology = CollectTopology(session_, local, texts_.sources);
   const Cell largest{.collective = Collective::kSendRecv,
                      .ranks = session_.ranks(),
                      .type = DataType::kUint8,
@@ -110,6 +135,7 @@ int Links::Run() {
   } catch (const Agreed<EnvironmentError>& error) {
     throw Agreed<EnvironmentError>(fmt::format("-e {}: {}", texts_.most, error.what()));
   }
+  const Topology topology = FindTopology(rig.context());
   run_ = rig.facts();
   OpenFolder();
   LinkRunner runner(rig.context(), options_.most_bytes);
@@ -162,13 +188,16 @@ Runner AddLinks(CLI::App& program) {
   command.add_flag("--bisect", texts->options.bisect,
                    "Measure one half of the ranks with the other, all at once");
   command.add_option("--out", texts->out, "Run folder (default hockney-runs/<UTC>_links)");
+  AddMemoryTexts(command, &texts->memory);
   AddTopologyOptions(command, &texts->sources);
   AddRankOptions(command, &texts->ranks);
   command.footer("Example: mpirun -n 4 hockney links --bisect");
-  return [texts](Launch& launch) {
+  return [texts, &command](Launch& launch) {
     const LinkOptions options = Read(*texts);
+    const SweepOptions rig_options = ReadRigOptions(command, *texts);
+    texts->ranks.on_devices = rig_options.memory == MemoryKind::kCuda;
     return launch.RunRanks(texts->ranks, [&](Session& session) {
-      return Links(session, *texts, options, launch).Run();
+      return Links(session, *texts, options, rig_options, launch).Run();
     });
   };
 }

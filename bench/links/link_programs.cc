@@ -21,16 +21,18 @@ Role RoleOf(const LinkTask& task, int rank) {
   return {};
 }
 
-// The chunks of all messages, one after the other.
+// A data lane's chunks of all messages, one after the other.
 class Writer {
  public:
-  Writer(Builder& b, int peer, int chunks) : b_(b), peer_(Rank(peer)), chunks_(chunks) {}
+  Writer(Builder& b, int peer, int lane, int chunks)
+      : b_(b), peer_(Rank(peer)), lane_(lane), chunks_(chunks) {}
 
   void Send() {
-    b_.Repeat(chunks_, 1, [&] { b_.Add(Copy(Input(Along(b_.Part(0), 1)), {b_.To(peer_)})); });
+    b_.Repeat(chunks_, 1, [&] { b_.Add(Copy(Input(Along(b_.Part(lane_), 1)), {b_.To(peer_)})); });
   }
   void Receive() {
-    b_.Repeat(chunks_, 1, [&] { b_.Add(Copy(b_.From(peer_), {Output(Along(b_.Part(0), 1))})); });
+    b_.Repeat(chunks_, 1,
+              [&] { b_.Add(Copy(b_.From(peer_), {Output(Along(b_.Part(lane_), 1))})); });
   }
   void Say() { b_.Add(Post(Peer(peer_))); }
   void Hear() { b_.Add(Wait(Peer(peer_))); }
@@ -38,11 +40,12 @@ class Writer {
  private:
   Builder& b_;
   PeerIndex peer_;
+  int lane_;
   int chunks_;
 };
 
-void AddPattern(Builder& b, LinkPattern pattern, const Role& role, int chunks) {
-  Writer w(b, role.peer, chunks);
+// One data lane's share of it.
+void AddPattern(Builder& b, LinkPattern pattern, const Role& role, Writer& w) {
   switch (pattern) {
     case LinkPattern::kPingPong:
       b.AddLane([&] {
@@ -74,13 +77,16 @@ std::uint64_t TotalBytes(const LinkTask& task) {
 }
 
 LinkProgram MakeLinkProgram(const LinkTask& task, int rank, int ranks, const FlowLimits& limits) {
-  const std::uint64_t slots_each =
-      std::max<std::uint64_t>(1, (task.bytes + limits.slot_bytes - 1) / limits.slot_bytes);
+  const std::uint64_t room = limits.slot_bytes * static_cast<std::uint64_t>(task.lanes);
+  const std::uint64_t slots_each = std::max<std::uint64_t>(1, (task.bytes + room - 1) / room);
   const int chunks = static_cast<int>(slots_each) * std::max(task.messages, 1);
   const Shape shape{.collective = Collective::kSendRecv, .ranks = ranks, .root = 0};
-  Builder b(shape, rank, Parameters{}, chunks);
+  Builder b(shape, rank, Parameters{.lanes = task.lanes}, chunks);
   const Role role = RoleOf(task, rank);
-  if (role.peer >= 0) AddPattern(b, task.pattern, role, chunks);
+  for (int lane = 0; lane < task.lanes && role.peer >= 0; ++lane) {
+    Writer w(b, role.peer, lane, chunks);
+    AddPattern(b, task.pattern, role, w);
+  }
   LinkProgram result{.program = b.Take(), .flow = {}};
   result.flow.cut = result.program.cut;
   result.flow.flow = {.slices = 1, .slots = limits.slots};

@@ -23,6 +23,7 @@ struct LinkTask {
   std::vector<std::pair<int, int>> pairs = {};  // of ranks, each rank in at most one
   std::uint64_t bytes = 0;                      // of a message, at most 2^40
   int messages = 1;                             // of kStream and kPost
+  int lanes = 1;                                // that share each message
 };
 
 // Bytes that a rank sends or receives in the task.

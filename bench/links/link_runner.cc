@@ -13,6 +13,8 @@ constexpr std::size_t kWarmUps = 2;
 constexpr std::size_t kLeastSamples = 5;
 constexpr double kBatchSeconds = 0.02;
 constexpr int kMostRounds = 64;
+// One block of a GPU moves less than a link between GPUs.
+constexpr std::uint64_t kLeastSharedBytes = 64 * 1024;
 
 // The time of the task in one sample.
 double TimeOf(const LinkTask& task, const Sample& sample) {
@@ -36,18 +38,30 @@ struct LinkRunner::Plan {
 
 LinkRunner::~LinkRunner() { context_.watchdog->EndActivity("the end"); }  // its label ends with it
 
-std::unique_ptr<Prepared> LinkRunner::Prepare(const LinkTask& task) {
-  const HostDomain& domain = *context_.domain;
-  const Shape shape{Collective::kSendRecv, domain.ranks(), 0};
+// The call that `timed` is to time, which it outlives.
+std::unique_ptr<Prepared> LinkRunner::Prepare(const LinkTask& task, Timed* timed) {
+  const Session& session = *context_.session;
+  const std::span<std::byte> arena = context_.domain->arena();
+  const Shape shape{Collective::kSendRecv, session.ranks(), 0};
   Call call;
   call.shape = shape;
   call.type = DataType::kUint8;
   call.counts = EvenCounts(shape, TotalBytes(task));
-  call.input = domain.arena().data();
-  call.output = domain.arena().data() + most_bytes_;
-  LinkProgram mine = MakeLinkProgram(task, domain.rank(), domain.ranks(), domain.options().limits);
-  return context_.executor->PrepareProgram(call, std::move(mine.program), mine.flow,
-                                           StorePolicy::kCached);
+  call.input = arena.data();
+  call.output = arena.data() + most_bytes_;
+  LinkProgram mine = MakeLinkProgram(task, session.rank(), session.ranks(), context_.limits());
+  if (context_.device == nullptr) {
+    auto prepared = context_.executor->PrepareProgram(call, std::move(mine.program), mine.flow,
+                                                      StorePolicy::kCached);
+    timed->calls = {prepared.get()};
+    return prepared;
+  }
+  auto prepared = context_.device->PrepareProgram(call, mine.program, mine.flow);
+  timed->calls = {prepared.get()};
+  timed->own_clock = [clock = context_.device_clock, on_device = prepared.get()] {
+    return clock->TimeIsolated(*on_device);
+  };
+  return prepared;
 }
 
 Summary LinkRunner::Measure(const LinkTask& task, double budget_seconds) {
@@ -55,8 +69,11 @@ Summary LinkRunner::Measure(const LinkTask& task, double budget_seconds) {
   context_.watchdog->SetActivity("the step to the next message");
   label_ = fmt::format("messages of {} bytes between ranks {} and {}", task.bytes,
                        task.pairs.front().first, task.pairs.front().second);
-  const std::unique_ptr<Prepared> prepared = Prepare(task);
-  const std::vector<Timed> things = {Timed{.calls = {prepared.get()}, .label = label_.c_str()}};
+  LinkTask shared = task;
+  if (context_.device != nullptr && task.bytes >= kLeastSharedBytes) shared.lanes = kMostLanes;
+  std::vector<Timed> things(1);
+  things[0].label = label_.c_str();
+  const std::unique_ptr<Prepared> prepared = Prepare(shared, things.data());
   const StoppingRule rule{.clock_tick = 0.001, .budget_seconds = budget_seconds};
   std::vector<double> times;
   double elapsed = 0;

@@ -12,6 +12,9 @@ namespace hockney {
 // Times link tasks with all ranks of a rig; those in no pair stand by.
 class LinkRunner {
  public:
+  // Data lanes that the rig must have room for.
+  static constexpr int kMostLanes = 16;
+
   // `context` outlives the runner; each rank's arena holds 2 * most_bytes.
   LinkRunner(const SweepContext& context, std::uint64_t most_bytes)
       : context_(context), most_bytes_(most_bytes) {}
@@ -32,7 +35,7 @@ class LinkRunner {
 
  private:
   struct Plan;
-  std::unique_ptr<Prepared> Prepare(const LinkTask& task);
+  std::unique_ptr<Prepared> Prepare(const LinkTask& task, Timed* timed);
 
   const SweepContext& context_;
   std::uint64_t most_bytes_;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "collectives/baselines/nccl/nccl_baseline.h"
+#include "tests/collectives/thread_device.h"
 #include "tests/requirements.h"
 #include "topology/check.h"
 
@@ -46,8 +47,9 @@ TEST(NcclLibraryTest, ALibraryThatIsThereTellsItsVersion) {
 TEST(NcclBaselineTest, WithoutAGpuThereIsAReason) {
   if (NcclHeaderVersion().empty()) GTEST_SKIP() << "built without nccl.h";
   RunThreadRanks(1, 20, [](Session& session) {
+    const auto device = testing::MakeThreadDevice();
     try {
-      const NcclBaseline nccl(session, NcclLibrary::Load("libnccl.so.2"), {});
+      const NcclBaseline nccl(session, *device, NcclLibrary::Load("libnccl.so.2"), {});
     } catch (const EnvironmentError& error) {
       EXPECT_THAT(error.what(), HasSubstr("no NCCL"));
     }

@@ -4,9 +4,14 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
+#include <deque>
+#include <functional>
 #include <list>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <utility>
@@ -96,12 +101,39 @@ class ThreadBuffer : public DeviceBuffer {
   std::shared_ptr<const SharedMapping> mapping_;
 };
 
-template <class Work>
-double SecondsOf(const Work& work) {
-  const auto begin = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
+// What a device has been given to do, one thing after the other, on a thread of its own.
+class ThreadQueue {
+ public:
+  ThreadQueue() : worker_([this] { Work(); }) {}
+  ThreadQueue(const ThreadQueue&) = delete;
+  ThreadQueue& operator=(const ThreadQueue&) = delete;
+  ~ThreadQueue() { Put(nullptr); }  // the worker ends there
+
+  void Put(std::function<void()> thing) {
+    {
+      const std::lock_guard lock(mutex_);
+      things_.push_back(std::move(thing));
+    }
+    changed_.notify_one();
+  }
+
+ private:
+  void Work() {
+    while (const std::function<void()> thing = Take()) thing();
+  }
+  std::function<void()> Take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !things_.empty(); });
+    std::function<void()> thing = std::move(things_.front());
+    things_.pop_front();
+    return thing;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> things_;
+  std::jthread worker_;
+};
 
 // A block of threads, with what it shares.
 struct Block {
@@ -112,53 +144,74 @@ struct Block {
 
 class ThreadLaunch : public DeviceLaunch {
  public:
-  ThreadLaunch(std::span<const BlockCall> calls, LaneFunction function, int threads)
-      : calls_(calls.begin(), calls.end()), function_(function), threads_(threads) {}
+  ThreadLaunch(ThreadQueue& queue, std::span<const BlockCall> calls, LaneFunction function,
+               int threads)
+      : queue_(queue), calls_(calls.begin(), calls.end()), function_(function), threads_(threads) {}
 
-  void Start() override {
-    for (const BlockCall& call : calls_) running_ += call.lanes * threads_;
-    for (const BlockCall& call : calls_) {
-      for (int lane = 0; lane < call.lanes; ++lane) StartBlock(call, lane);
-    }
-  }
-  bool Finished() override {
-    if (running_.load(std::memory_order_acquire) > 0) {
-      std::this_thread::sleep_for(std::chrono::microseconds(50));  // the cores are for the blocks
-      return false;
-    }
-    started_.clear();  // joins
-    blocks_.clear();
-    return true;
-  }
-  double TimeGraph(int calls, int replays) override { return Time(calls * replays); }
-  double Time(int count) override {
-    return SecondsOf([&] {
-             for (int i = 0; i < count; ++i) {
-               Start();
-               while (!Finished()) continue;
-             }
-           }) /
-           count;
+  void Enqueue() override {
+    queue_.Put([this] { RunBlocks(); });
   }
 
  private:
-  void StartBlock(const BlockCall& call, int lane) {
-    Block& block = blocks_.emplace_back(threads_);
-    for (int thread = 0; thread < threads_; ++thread) {
-      started_.emplace_back([this, &call, &block, lane, thread] {
-        ThreadTeam team(block.meeting, thread, threads_);
-        function_(call, lane, block.operands, team);
-        running_.fetch_sub(1, std::memory_order_release);
-      });
+  void RunBlocks() {
+    std::list<Block> blocks;
+    std::vector<std::jthread> started;
+    for (const BlockCall& call : calls_) {
+      for (int lane = 0; lane < call.lanes; ++lane) {
+        Block& block = blocks.emplace_back(threads_);
+        for (int thread = 0; thread < threads_; ++thread) {
+          started.emplace_back([this, &call, &block, lane, thread] {
+            ThreadTeam team(block.meeting, thread, threads_);
+            function_(call, lane, block.operands, team);
+          });
+        }
+      }
     }
   }
 
+  ThreadQueue& queue_;
   std::vector<BlockCall> calls_;
   LaneFunction function_;
   int threads_;
-  std::atomic<int> running_{0};
-  std::list<Block> blocks_;
-  std::vector<std::jthread> started_;
+};
+
+class ThreadGraph : public DeviceLaunch {
+ public:
+  explicit ThreadGraph(std::span<DeviceLaunch* const> launches)
+      : launches_(launches.begin(), launches.end()) {}
+  void Enqueue() override {
+    for (DeviceLaunch* launch : launches_) launch->Enqueue();
+  }
+
+ private:
+  std::vector<DeviceLaunch*> launches_;
+};
+
+class ThreadMark : public DeviceMark {
+ public:
+  explicit ThreadMark(ThreadQueue& queue) : queue_(queue) {}
+  void Enqueue() override {
+    queue_.Put([this] {
+      time_ = std::chrono::steady_clock::now();
+      reached_.fetch_add(1, std::memory_order_release);
+    });
+    ++enqueued_;
+  }
+  bool Reached() override {
+    if (reached_.load(std::memory_order_acquire) == enqueued_) return true;
+    std::this_thread::sleep_for(std::chrono::microseconds(50));  // the cores are for the blocks
+    return false;
+  }
+  double SecondsSince(const DeviceMark& earlier) const override {
+    const auto begin = dynamic_cast<const ThreadMark&>(earlier).time_;
+    return std::chrono::duration<double>(time_ - begin).count();
+  }
+
+ private:
+  ThreadQueue& queue_;
+  int enqueued_ = 0;
+  std::atomic<int> reached_{0};
+  std::chrono::steady_clock::time_point time_{};
 };
 
 class ThreadDevice : public Device {
@@ -166,6 +219,9 @@ class ThreadDevice : public Device {
   explicit ThreadDevice(const ThreadDeviceOptions& options) : options_(options) {}
 
   std::string name() const override { return "threads of this CPU"; }
+  std::string id() const override { return "cpu"; }
+  std::size_t cache_bytes() const override { return options_.cache_bytes; }
+  void* stream() const override { return nullptr; }
   std::shared_ptr<DeviceBuffer> Allocate(std::size_t bytes, PeerMemoryKind /*kind*/) override {
     return std::make_shared<ThreadBuffer>(bytes);
   }
@@ -189,22 +245,34 @@ class ThreadDevice : public Device {
     std::copy_n(from, to.size(), to.begin());
     if (options_.corrupts) to[to.size() / 2] ^= std::byte{1};
   }
-  double TimeCopy(std::byte* to, const std::byte* from, std::size_t bytes, int count) override {
-    return SecondsOf([&] {
-             for (int i = 0; i < count; ++i) std::memcpy(to, from, bytes);
-           }) /
-           count;
+  void EnqueueCopy(std::byte* to, const std::byte* from, std::size_t bytes) override {
+    queue_.Put([=] { std::memcpy(to, from, bytes); });
   }
+  void EnqueueFill(std::span<std::byte> bytes, std::byte value) override {
+    queue_.Put([=] { std::ranges::fill(bytes, value); });
+  }
+  std::unique_ptr<DeviceMark> MakeMark() override { return std::make_unique<ThreadMark>(queue_); }
+  void Hold() override {
+    held_.lock();
+    queue_.Put([this] { const std::lock_guard until_released(held_); });
+  }
+  void Release() override { held_.unlock(); }
+  int usual_threads() const override { return 2; }
   int ResidentBlocks(DataType /*type*/, ReduceOp /*op*/, int /*threads*/) override {
     return options_.resident_blocks;
   }
   std::unique_ptr<DeviceLaunch> PrepareLaunch(std::span<const BlockCall> calls, DataType type,
                                               ReduceOp op, int threads) override {
-    return std::make_unique<ThreadLaunch>(calls, FindFunction(type, op), threads);
+    return std::make_unique<ThreadLaunch>(queue_, calls, FindFunction(type, op), threads);
+  }
+  std::unique_ptr<DeviceLaunch> MakeGraph(std::span<DeviceLaunch* const> launches) override {
+    return std::make_unique<ThreadGraph>(launches);
   }
 
  private:
   ThreadDeviceOptions options_;
+  std::mutex held_;
+  ThreadQueue queue_;
 };
 
 }  // namespace

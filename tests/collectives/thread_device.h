@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 #include "collectives/executors/cuda/device.h"
@@ -11,6 +12,7 @@ namespace hockney::testing {
 struct ThreadDeviceOptions {
   int resident_blocks = 1 << 10;
   bool corrupts = false;  // what is read from it has a wrong byte
+  std::size_t cache_bytes = std::size_t{1} << 20;
 };
 std::unique_ptr<Device> MakeThreadDevice(const ThreadDeviceOptions& options = {});
 

@@ -1,7 +1,5 @@
 #include "tests/gpu/block_ranks.h"
 
-#include <sched.h>
-
 #include <stdexcept>
 #include <utility>
 
@@ -51,13 +49,14 @@ BlockRanks::Together BlockRanks::Prepare(const PlannedCase& planned, int threads
     throw std::invalid_argument(std::to_string(blocks) + " blocks at a time, the device holds " +
                                 std::to_string(resident));
   }
+  together.end = device_.MakeMark();
   together.launch = device_.PrepareLaunch(calls, test.type, test.op, threads);
   return together;
 }
 
 std::string BlockRanks::Run(Together& together) {
-  together.launch->Start();
-  while (!together.launch->Finished()) sched_yield();
+  together.launch->Enqueue();
+  WaitForQueue(*together.end);
   for (std::size_t rank = 0; rank < together.programs.size(); ++rank) {
     const std::string complaint = together.programs[rank]->Complaint();
     if (!complaint.empty()) return "rank " + std::to_string(rank) + " gave up: " + complaint;

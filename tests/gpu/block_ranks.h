@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collectives/executors/cuda/device_program.h"
+#include "collectives/executors/cuda/device_queue.h"
 #include "collectives/executors/cuda/device_rank.h"
 #include "tests/collectives/executor_cases.h"
 
@@ -19,6 +20,7 @@ class BlockRanks {
   struct Together {
     std::vector<std::unique_ptr<DeviceProgram>> programs;
     std::unique_ptr<DeviceLaunch> launch;
+    std::unique_ptr<DeviceMark> end;
   };
 
   BlockRanks(Device& device, int ranks, const DomainOptions& options);

@@ -102,7 +102,8 @@ SectionResult CheckGraph(const SectionOptions& options) {
       arenas.push_back(planned.Before(rank, 1));
       device->Write(ranks.arena(rank), arenas.back());
     }
-    together.launch->TimeGraph(kCalls, kReplays);
+    const std::vector<DeviceLaunch*> calls(kCalls, together.launch.get());
+    TimeLaunch(*device, *device->MakeGraph(calls), kReplays);
     for (int rank = 0; rank < kRanks; ++rank) device->Read(arenas[rank], ranks.arena(rank));
     std::string wrong = planned.Compare(1, arenas);
     if (wrong.empty()) wrong = BlockRanks::Run(together);  // and once more from the host
@@ -124,8 +125,8 @@ SectionResult CheckLostPeer(const SectionOptions& options) {
   auto together = ranks.Prepare(planned, options.threads, kShort);
   const auto alone = device->PrepareLaunch({&together.programs[0]->call(), 1}, test.type, test.op,
                                            options.threads);
-  alone->Start();
-  while (!alone->Finished()) continue;
+  alone->Enqueue();
+  WaitForQueue(*together.end);
   const std::string complaint = together.programs[0]->Complaint();
   return complaint.empty() ? Fail("a rank alone ended without complaint") : Pass(1, complaint);
 }

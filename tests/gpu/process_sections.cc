@@ -119,17 +119,16 @@ SectionResult CheckNccl(const SectionOptions& options) {
     for (const char* off : {"NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}) setenv(off, "1", 1);
     setenv("NCCL_NET", "Socket", 1);
     const auto device = options.open();
-    NcclBaseline nccl(session, library, {});
+    NcclBaseline nccl(session, *device, library, {});
     const DomainOptions domain = WithRoomFor(cases, {});
     const auto arena = device->Allocate(domain.arena_bytes, PeerMemoryKind::kCudaIpc);
     std::string first;
     for (const ExecutorCase& test : cases) {
       const PlannedCase planned(test, domain.limits);
-      const auto launch = nccl.Prepare(planned.MakeCall(session.rank(), arena->data()));
+      const auto call = nccl.Prepare(planned.MakeCall(session.rank(), arena->data()));
       std::vector<std::byte> bytes = planned.Before(session.rank(), 1);
       device->Write(arena->data(), bytes);
-      launch->Start();
-      while (!launch->Finished()) continue;
+      call->Run();
       device->Read(bytes, arena->data());
       const std::string wrong = planned.Compare(1, session.AllGather(bytes));
       if (first.empty() && !wrong.empty()) first = "NCCL: " + wrong;

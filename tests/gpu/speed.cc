@@ -22,6 +22,7 @@ constexpr Subject kSubjects[] = {
 };
 
 constexpr int kSamples = 9;
+constexpr int kGraphCalls = 10;
 
 double Median(std::vector<double> values) {
   std::ranges::nth_element(values, values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2));
@@ -43,7 +44,7 @@ double TimeCopyOf(Device& device, std::size_t bytes, int calls) {
   const std::size_t half = std::max<std::size_t>(bytes / 2, 1);
   const auto from = device.Allocate(half, PeerMemoryKind::kCudaIpc);
   const auto to = device.Allocate(half, PeerMemoryKind::kCudaIpc);
-  return device.TimeCopy(to->data(), from->data(), half, calls);
+  return TimeCopy(device, to->data(), from->data(), half, calls);
 }
 
 std::string MeasureOne(Device& device, const SectionOptions& options, const Subject& subject,
@@ -65,12 +66,14 @@ std::string MeasureOne(Device& device, const SectionOptions& options, const Subj
   auto prepared = together.Prepare(planned, options.threads, options.timeout_seconds);
   const int calls = bytes >= (std::size_t{4} << 20) ? 4 : 20;
   const std::size_t moved = BytesOf(planned);
+  const std::vector<DeviceLaunch*> captured(kGraphCalls, prepared.launch.get());
+  const auto graph = device.MakeGraph(captured);
   std::vector<double> ours;
   std::vector<double> copies;
   std::vector<double> graphs;
   for (int sample = 0; sample < kSamples; ++sample) {
-    ours.push_back(prepared.launch->Time(calls));
-    graphs.push_back(prepared.launch->TimeGraph(10, 1));
+    ours.push_back(TimeLaunch(device, *prepared.launch, calls));
+    graphs.push_back(TimeLaunch(device, *graph, 1) / kGraphCalls);
     copies.push_back(TimeCopyOf(device, moved, calls));
   }
   // A lane that gave up has set the flag that ends this call, too.

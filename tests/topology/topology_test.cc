@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -96,8 +97,27 @@ TEST(TopologyTest, NumbersFollowTheFirstRanksAndUnusedRacksAreLeftOut) {
 TEST(TopologyTest, PairsAreCountedByLevel) {
   const Topology topology({At("a", 0, 0, 0), At("a", 0, 0, 1), At("b", 1), At("b", 1), At("c", 2)},
                           TwoPods());
-  // self, cache, numa, node, rack, pod, fabric
-  EXPECT_THAT(topology.pairs_by_level(), ElementsAre(0, 0, 1, 1, 4, 4, 0));
+  const std::vector<long long> pairs = topology.pairs_by_level();
+  const auto of = [&](Level level) { return pairs.at(static_cast<std::size_t>(level)); };
+  EXPECT_EQ(of(Level::kNuma), 1);
+  EXPECT_EQ(of(Level::kNode), 1);
+  EXPECT_EQ(of(Level::kRack), 4);
+  EXPECT_EQ(of(Level::kPod), 4);
+  EXPECT_EQ(std::accumulate(pairs.begin(), pairs.end(), 0LL), 10);
+}
+
+TEST(TopologyTest, RanksOnGpusHaveTheLevelsOfTheseBetweenThem) {
+  const auto on_gpu = [](const char* bus_id) {
+    RankSite site = At("a", 0, 0, 0);
+    site.gpu = bus_id;
+    site.to_gpus = {{"g0", GpuLevel::kNvlink}, {"g1", GpuLevel::kSocket}};
+    return site;
+  };
+  const Topology topology({on_gpu("g0"), on_gpu("g0"), on_gpu("g1"), on_gpu("g2")});
+  EXPECT_EQ(topology.LevelBetween(0, 1), Level::kGpu);
+  EXPECT_EQ(topology.LevelBetween(0, 2), Level::kSocket);
+  EXPECT_EQ(topology.LevelBetween(2, 0), Level::kNvlink);
+  EXPECT_EQ(topology.LevelBetween(0, 3), Level::kNode) << "not known";
 }
 
 TEST(TopologyTest, RefusesNoRanks) { EXPECT_THROW(Topology({}), std::invalid_argument); }
@@ -152,8 +172,9 @@ TEST(LevelsTest, LettersAndNamesDiffer) {
     letters += Letter(level);
     names += std::string(Name(level)) + " ";
   }
-  EXPECT_EQ(letters, "=cunrpf");
-  EXPECT_EQ(names, "self cache numa node rack pod fabric ");
+  EXPECT_EQ(letters, "=cugvxbsnrpf");
+  EXPECT_EQ(names,
+            "self cache numa gpu nvlink pcie_switch host_bridge socket node rack pod fabric ");
   letters = names = "";
   for (const GpuLevel level : kAllGpuLevels) {
     letters += Letter(level);

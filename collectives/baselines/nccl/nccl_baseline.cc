@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "collectives/baselines/nccl/nccl_communicator.h"
-#include "collectives/executors/cuda/cuda_stream.h"
 #include "topology/deadline.h"
 
 namespace hockney {
@@ -184,53 +183,44 @@ class Calling {
 class NcclLaunch : public DeviceLaunch {
  public:
   NcclLaunch(NcclBaseline::Communicator& communicator, const Call& call)
-      : communicator_(communicator), calling_(communicator, call), done_(MakeEvent()) {}
+      : communicator_(communicator), calling_(communicator, call) {}
 
-  void Start() override {
+  void Enqueue() override {
     deadline_.emplace(communicator_.timeout_seconds());
     calling_.Enqueue();
-    HOCKNEY_CHECK(cudaEventRecord(done_.get(), communicator_.stream()));
   }
-  bool Finished() override {
-    const cudaError_t status = cudaEventQuery(done_.get());
-    if (status == cudaErrorNotReady) {
-      CheckWhileWaiting();
-      return false;
-    }
-    HOCKNEY_CHECK(status);
-    return true;
-  }
-  double Time(int count) override {
-    deadline_.emplace(communicator_.timeout_seconds());
-    const auto enqueue = [&] {
-      for (int i = 0; i < count; ++i) calling_.Enqueue();
-    };
-    return TimeOn(communicator_.stream(), enqueue, [this] { CheckWhileWaiting(); }) / count;
-  }
-  double TimeGraph(int calls, int replays) override {
-    deadline_.emplace(communicator_.timeout_seconds());
-    const cudaStream_t stream = communicator_.stream();
-    HOCKNEY_CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
-    for (int i = 0; i < calls; ++i) calling_.Enqueue();
-    return TimeCapture(stream, replays, [this] { CheckWhileWaiting(); }) / calls;
+  void Check() override {
+    communicator_.Check("collective");
+    if (deadline_ && deadline_->passed()) communicator_.TimeOut("collective");
   }
 
  private:
-  void CheckWhileWaiting() {
-    communicator_.Check("collective");
-    if (deadline_->passed()) communicator_.TimeOut("collective");
-  }
-
   NcclBaseline::Communicator& communicator_;
   Calling calling_;
-  CudaEvent done_;
   std::optional<Deadline> deadline_;
+};
+
+class NcclCall : public DeviceCall {
+ public:
+  NcclCall(Device& device, NcclBaseline::Communicator& communicator, const Call& call)
+      : launch_(communicator, call), end_(device.MakeMark()) {}
+
+  DeviceLaunch& launch() override { return launch_; }
+  void Wait() override {
+    WaitForQueue(*end_, [this] { launch_.Check(); });
+  }
+
+ private:
+  NcclLaunch launch_;
+  std::unique_ptr<DeviceMark> end_;
 };
 
 }  // namespace
 
-NcclBaseline::NcclBaseline(Session& session, const NcclLibrary& library, const NcclChoice& choice)
-    : communicator_(std::make_unique<Communicator>(session, library, choice)) {}
+NcclBaseline::NcclBaseline(Session& session, Device& device, const NcclLibrary& library,
+                           const NcclChoice& choice)
+    : device_(device),
+      communicator_(std::make_unique<Communicator>(session, device, library, choice)) {}
 
 NcclBaseline::~NcclBaseline() = default;
 
@@ -248,10 +238,10 @@ std::string NcclBaseline::WhyNot(const Call& call) const {
   return "";
 }
 
-std::unique_ptr<DeviceLaunch> NcclBaseline::Prepare(const Call& call) {
+std::unique_ptr<DeviceCall> NcclBaseline::Prepare(const Call& call) {
   const std::string reason = WhyNot(call);
   if (!reason.empty()) throw std::invalid_argument(reason);
-  return std::make_unique<NcclLaunch>(*communicator_, call);
+  return std::make_unique<NcclCall>(device_, *communicator_, call);
 }
 
 }  // namespace hockney

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "collectives/baselines/nccl/nccl_library.h"
-#include "collectives/executors/cuda/device.h"
+#include "collectives/executors/cuda/device_queue.h"
 #include "collectives/executors/executor.h"
 #include "topology/session.h"
 
@@ -21,11 +21,12 @@ struct NcclChoice {
 // been there.
 class NcclBaseline {
  public:
-  // Makes a communicator of the session's ranks on the GPU that is the thread's current one, which
-  // does not block: a peer that does not come ends in TimeoutError, after the communicator was
-  // aborted. Collective over `session`. Throws EnvironmentError with NCCL's words if NCCL refuses:
-  // no GPU, driver or peer.
-  NcclBaseline(Session& session, const NcclLibrary& library, const NcclChoice& choice);
+  // Makes a communicator of the session's ranks on `device`, whose queue it uses and which outlives
+  // it. It does not block: a peer that does not come ends in TimeoutError, after the communicator
+  // was aborted. Collective over `session`. Throws EnvironmentError with NCCL's words if NCCL
+  // refuses: no GPU, driver or peer.
+  NcclBaseline(Session& session, Device& device, const NcclLibrary& library,
+               const NcclChoice& choice);
   ~NcclBaseline();
   NcclBaseline(const NcclBaseline&) = delete;
   NcclBaseline& operator=(const NcclBaseline&) = delete;
@@ -33,14 +34,15 @@ class NcclBaseline {
   // Why NCCL cannot run `call`, or "".
   std::string WhyNot(const Call& call) const;
 
-  // The call on buffers of the GPU. Its Finished() looks for errors of the communicator; one that
+  // The call on buffers of the GPU. Who waits for it looks for errors of the communicator; one that
   // is found, or a deadline that passes, aborts the communicator and throws: BackendError or
   // TimeoutError. Throws std::invalid_argument with WhyNot's answer.
-  std::unique_ptr<DeviceLaunch> Prepare(const Call& call);
+  std::unique_ptr<DeviceCall> Prepare(const Call& call);
 
   class Communicator;
 
  private:
+  Device& device_;
   std::unique_ptr<Communicator> communicator_;
 };
 

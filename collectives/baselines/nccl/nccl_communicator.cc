@@ -44,12 +44,13 @@ class Variable {
 
 }  // namespace
 
-NcclBaseline::Communicator::Communicator(Session& session, NcclLibrary library,
-                                         const NcclChoice& choice)
+NcclBaseline::Communicator::Communicator(Session& session, const Device& device,
+                                         NcclLibrary library, const NcclChoice& choice)
     : library_(std::move(library)),
       rank_(session.rank()),
       ranks_(session.ranks()),
-      timeout_seconds_(session.timeout_seconds()) {
+      timeout_seconds_(session.timeout_seconds()),
+      stream_(static_cast<cudaStream_t>(device.stream())) {
   ncclUniqueId id{};
   RunOnAllOrThrow(session, [&] {
     if (rank_ != 0) return;
@@ -63,12 +64,7 @@ NcclBaseline::Communicator::Communicator(Session& session, NcclLibrary library,
   config.blocking = 0;
   if (choice.channels > 0) config.minCTAs = config.maxCTAs = choice.channels;
   RunOnAllOrThrow(session, [&] {
-    int devices = 0;
-    if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0) {
-      static_cast<void>(cudaGetLastError());
-      throw EnvironmentError("no NCCL: there is no GPU to run it on");
-    }
-    stream_ = MakeStream();
+    if (stream_ == nullptr) throw EnvironmentError("no NCCL: " + device.name() + " is no GPU");
   });
   Finish("ncclCommInitRankConfig", api().init_rank(&comm_, ranks_, id, rank_, &config));
 }

@@ -1,8 +1,9 @@
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include "collectives/baselines/nccl/nccl_api.h"
 #include "collectives/baselines/nccl/nccl_baseline.h"
-#include "collectives/executors/cuda/cuda_stream.h"
 
 namespace hockney {
 
@@ -10,14 +11,15 @@ namespace hockney {
 // deadline; then, and when it reports an error, it is aborted and what it did is over.
 class NcclBaseline::Communicator {
  public:
-  Communicator(Session& session, NcclLibrary library, const NcclChoice& choice);
+  Communicator(Session& session, const Device& device, NcclLibrary library,
+               const NcclChoice& choice);
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
   ~Communicator();
 
   const NcclApi& api() const { return library_.api(); }
   ncclComm_t handle() const { return comm_; }
-  cudaStream_t stream() const { return stream_.get(); }
+  cudaStream_t stream() const { return stream_; }
   int rank() const { return rank_; }
   int ranks() const { return ranks_; }
   double timeout_seconds() const { return timeout_seconds_; }
@@ -37,7 +39,7 @@ class NcclBaseline::Communicator {
   int ranks_;
   double timeout_seconds_;
   ncclComm_t comm_ = nullptr;
-  CudaStream stream_;
+  cudaStream_t stream_;  // the device's
 };
 
 }  // namespace hockney

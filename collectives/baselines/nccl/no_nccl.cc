@@ -14,10 +14,11 @@ NcclLibrary NcclLibrary::Load(const std::string& path) {
 std::string NcclLibrary::version() const { return ""; }
 std::string NcclHeaderVersion() { return ""; }
 
-NcclBaseline::NcclBaseline(Session&, const NcclLibrary&, const NcclChoice&) {}
+NcclBaseline::NcclBaseline(Session&, Device& device, const NcclLibrary&, const NcclChoice&)
+    : device_(device) {}
 NcclBaseline::~NcclBaseline() = default;
 std::string NcclBaseline::WhyNot(const Call&) const { return "built without CUDA or nccl.h"; }
-std::unique_ptr<DeviceLaunch> NcclBaseline::Prepare(const Call& call) {
+std::unique_ptr<DeviceCall> NcclBaseline::Prepare(const Call& call) {
   throw std::invalid_argument(WhyNot(call));
 }
 

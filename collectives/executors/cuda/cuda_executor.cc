@@ -19,27 +19,28 @@
 namespace hockney {
 namespace {
 
-class CudaPrepared : public Prepared {
+class CudaCall : public DeviceCall {
  public:
-  CudaPrepared(const Session& session, const DeviceRank& rank, Collective collective,
-               std::unique_ptr<DeviceProgram> program, std::unique_ptr<DeviceLaunch> launch,
-               double timeout_seconds)
+  CudaCall(const Session& session, const DeviceRank& rank, Collective collective,
+           std::unique_ptr<DeviceProgram> program, std::unique_ptr<DeviceLaunch> launch,
+           double timeout_seconds)
       : session_(session),
         rank_(rank),
         collective_(collective),
         program_(std::move(program)),
         launch_(std::move(launch)),
+        end_(rank.device().MakeMark()),
         timeout_seconds_(timeout_seconds) {}
 
-  void Run() override {
-    launch_->Start();
-    while (!launch_->Finished()) {
+  DeviceLaunch& launch() override { return *launch_; }
+
+  void Wait() override {
+    WaitForQueue(*end_, [this] {
       // The blocks hold the deadline; the host ends them only where it knows more.
       const bool is_over = session_.peer_failed() || !Failure().empty();
       if (is_over) rank_.abort().store(1, std::memory_order_relaxed);
       if (rank_.proxy() != nullptr) rank_.proxy()->Progress();
-      sched_yield();
-    }
+    });
     LetMessagesLeave();
     const std::string complaint = program_->Complaint();
     if (complaint.empty()) return;
@@ -73,6 +74,7 @@ class CudaPrepared : public Prepared {
   Collective collective_;
   std::unique_ptr<DeviceProgram> program_;
   std::unique_ptr<DeviceLaunch> launch_;
+  std::unique_ptr<DeviceMark> end_;
   double timeout_seconds_;
 };
 
@@ -110,15 +112,15 @@ void CudaDomain::Join(Session& session, Session& local, Device& device, PeerMemo
 CudaExecutor::CudaExecutor(Session& session, CudaDomain& domain, const Options& options)
     : session_(session), domain_(domain), options_(options) {}
 
-std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorithm& row,
-                                                const CallFlow& flow) {
+std::unique_ptr<DeviceCall> CudaExecutor::Prepare(const Call& call, const Algorithm& row,
+                                                  const CallFlow& flow) {
   const DeviceRank& rank = domain_.rank();
   const Layout layout(call.counts, call.type, flow.cut);
   const BufferPlaces places =
       TellPlaces(session_, call, layout, {domain_.arena(), domain_.arena_bytes()});
   Parameters parameters = flow.parameters;
   parameters.in_place = parameters.in_place || places.in_place;
-  std::unique_ptr<Prepared> prepared;
+  std::unique_ptr<DeviceCall> prepared;
   RankProgram program;
   RunOnAllOrThrow(session_, [&] {
     program = row.build(call.shape, rank.rank(), parameters);
@@ -134,20 +136,44 @@ std::unique_ptr<Prepared> CudaExecutor::Prepare(const Call& call, const Algorith
                        rank.arena(peer) + places.of_rank[peer].output};
     }
     buffers[rank.rank()] = {call.input, call.output};
-    auto on_device = std::make_unique<DeviceProgram>(
-        rank, ProgramCall{program, layout, flow, options_.timeout_seconds}, buffers);
-    auto launch =
-        rank.device().PrepareLaunch({&on_device->call(), 1}, call.type, call.op, options_.threads);
-    prepared =
-        std::make_unique<CudaPrepared>(session_, rank, call.shape.collective, std::move(on_device),
-                                       std::move(launch), options_.timeout_seconds);
+    prepared = MakeCall(call, {program, layout, flow, options_.timeout_seconds}, buffers);
   });
-  if (rank.proxy() != nullptr) {
-    std::vector<int> others = PartnersOf(program);
-    std::erase_if(others, [&](int peer) { return rank.IsLocal(peer); });
-    rank.proxy()->Connect(others, options_.timeout_seconds);
-  }
+  Reach(program);
   return prepared;
+}
+
+std::unique_ptr<DeviceCall> CudaExecutor::PrepareProgram(const Call& call,
+                                                         const RankProgram& program,
+                                                         const CallFlow& flow) {
+  const Layout layout(call.counts, call.type, flow.cut);
+  std::unique_ptr<DeviceCall> prepared;
+  RunOnAllOrThrow(session_, [&] {
+    CheckResidency(program, call);
+    std::vector<DeviceBuffers> buffers(domain_.rank().ranks());
+    buffers[domain_.rank().rank()] = {call.input, call.output};
+    prepared = MakeCall(call, {program, layout, flow, options_.timeout_seconds}, buffers);
+  });
+  Reach(program);
+  return prepared;
+}
+
+std::unique_ptr<DeviceCall> CudaExecutor::MakeCall(const Call& call, const ProgramCall& program,
+                                                   std::span<const DeviceBuffers> buffers) const {
+  const DeviceRank& rank = domain_.rank();
+  auto on_device = std::make_unique<DeviceProgram>(rank, program, buffers);
+  auto launch =
+      rank.device().PrepareLaunch({&on_device->call(), 1}, call.type, call.op, options_.threads);
+  return std::make_unique<CudaCall>(session_, rank, call.shape.collective, std::move(on_device),
+                                    std::move(launch), options_.timeout_seconds);
+}
+
+// Connects to the partners on other hosts.
+void CudaExecutor::Reach(const RankProgram& program) {
+  const DeviceRank& rank = domain_.rank();
+  if (rank.proxy() == nullptr) return;
+  std::vector<int> others = PartnersOf(program);
+  std::erase_if(others, [&](int peer) { return rank.IsLocal(peer); });
+  rank.proxy()->Connect(others, options_.timeout_seconds);
 }
 
 void CudaExecutor::CheckResidency(const RankProgram& program, const Call& call) const {

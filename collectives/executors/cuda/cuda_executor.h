@@ -6,6 +6,8 @@
 
 #include "collectives/algorithms.h"
 #include "collectives/executors/cuda/device.h"
+#include "collectives/executors/cuda/device_program.h"
+#include "collectives/executors/cuda/device_queue.h"
 #include "collectives/executors/cuda/device_rank.h"
 #include "collectives/executors/cuda/shared_segments.h"
 #include "collectives/executors/executor.h"
@@ -62,10 +64,18 @@ class CudaExecutor {
   // this rank's arena if the program reaches its peers' memory, on multiples of the element.
   // Throws on every rank alike std::invalid_argument if they do not, for more lanes than the
   // domain has, and for more blocks than can be on the device at a time: they wait for each other.
-  std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row, const CallFlow& flow);
+  std::unique_ptr<DeviceCall> Prepare(const Call& call, const Algorithm& row, const CallFlow& flow);
+
+  // The same for programs of the caller's own making, one for each rank, that reach no peer's
+  // memory; one may have no lanes.
+  std::unique_ptr<DeviceCall> PrepareProgram(const Call& call, const RankProgram& program,
+                                             const CallFlow& flow);
 
  private:
   void CheckResidency(const RankProgram& program, const Call& call) const;
+  std::unique_ptr<DeviceCall> MakeCall(const Call& call, const ProgramCall& program,
+                                       std::span<const DeviceBuffers> buffers) const;
+  void Reach(const RankProgram& program);
 
   Session& session_;
   CudaDomain& domain_;

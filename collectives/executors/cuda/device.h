@@ -38,26 +38,37 @@ struct PeerHandle {
   std::uint64_t bytes = 0;  // from there on
 };
 
-// Calls that are started together, as one: every rank's lanes run at the same time. One at a time
-// is under way on a device.
+// Something that goes into a device's queue as one piece, any number of times.
 class DeviceLaunch {
  public:
   DeviceLaunch() = default;
   DeviceLaunch(const DeviceLaunch&) = delete;
   DeviceLaunch& operator=(const DeviceLaunch&) = delete;
   virtual ~DeviceLaunch() = default;
-  virtual void Start() = 0;  // does not wait; what Write put there before is seen
-  // Whether what was started last has ended. Throws BackendError if the device failed.
-  virtual bool Finished() = 0;
-  // Starts it `count` times in a row, waits, and returns the seconds a start by the device's clock.
-  virtual double Time(int count) = 0;
-  // The same of `calls` starts captured into a graph, which is replayed `replays` times.
-  virtual double TimeGraph(int calls, int replays) = 0;
+  virtual void Enqueue() = 0;  // does not wait; what Write put there before is seen
+  // Called again and again while its end is waited for: throws if that will not come.
+  virtual void Check() {}
+};
+
+// A place in a device's queue.
+class DeviceMark {
+ public:
+  DeviceMark() = default;
+  DeviceMark(const DeviceMark&) = delete;
+  DeviceMark& operator=(const DeviceMark&) = delete;
+  virtual ~DeviceMark() = default;
+  virtual void Enqueue() = 0;
+  // Whether the device has come to where the mark was enqueued last. Throws BackendError if the
+  // device failed.
+  virtual bool Reached() = 0;
+  // Seconds by the device's clock since it came to `earlier`, a mark of the same device; both have
+  // been reached.
+  virtual double SecondsSince(const DeviceMark& earlier) const = 0;
 };
 
 // A device that runs programs in blocks of threads: a GPU, or threads of this CPU that stand in for
-// one in tests. One thread uses it. Functions throw BackendError when the device refuses, and
-// EnvironmentError where it lacks memory.
+// one in tests. What is enqueued runs in that order, one thing after the other. One thread uses the
+// device. Functions throw BackendError when it refuses, and EnvironmentError where it lacks memory.
 class Device {
  public:
   Device() = default;
@@ -66,6 +77,12 @@ class Device {
   virtual ~Device() = default;
 
   virtual std::string name() const = 0;
+  // The same for all processes of a host that use this device, and for no other: of a GPU the PCI
+  // bus id as sysfs writes it.
+  virtual std::string id() const = 0;
+  virtual std::size_t cache_bytes() const = 0;  // of the cache that all its blocks share
+  // The cudaStream_t that is the queue; null for a device that is no GPU.
+  virtual void* stream() const = 0;
 
   // Zeroed memory on the device that others can open by a handle of this kind.
   virtual std::shared_ptr<DeviceBuffer> Allocate(std::size_t bytes, PeerMemoryKind kind) = 0;
@@ -80,14 +97,24 @@ class Device {
   // Copy, and return when it is done.
   virtual void Write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void Read(std::span<std::byte> to, const std::byte* from) = 0;
-  // Copies on the device `count` times, waits, and returns the seconds a copy by its clock.
-  virtual double TimeCopy(std::byte* to, const std::byte* from, std::size_t bytes, int count) = 0;
+  virtual void EnqueueCopy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
+  virtual void EnqueueFill(std::span<std::byte> bytes, std::byte value) = 0;
+  virtual std::unique_ptr<DeviceMark> MakeMark() = 0;
+  // What is enqueued from Hold on begins at Release, so that the host's part is over by then. The
+  // device goes on by itself if Release does not come within a minute.
+  virtual void Hold() = 0;
+  virtual void Release() = 0;
 
+  virtual int usual_threads() const = 0;  // of a block
   // Blocks of `threads` threads for this type and operator that can be on the device at a time.
   virtual int ResidentBlocks(DataType type, ReduceOp op, int threads) = 0;
-  // Loads the code. `calls`, one a rank, are copied; what they point to outlives the launch.
+  // Calls that start together: every rank's lanes run at the same time. Loads the code. `calls`,
+  // one a rank, are copied; what they point to outlives the launch.
   virtual std::unique_ptr<DeviceLaunch> PrepareLaunch(std::span<const BlockCall> calls,
                                                       DataType type, ReduceOp op, int threads) = 0;
+  // The launches one after the other as one, which the device repeats without the host in between
+  // (a captured graph). They outlive it.
+  virtual std::unique_ptr<DeviceLaunch> MakeGraph(std::span<DeviceLaunch* const> launches) = 0;
 };
 
 }  // namespace hockney

@@ -92,6 +92,7 @@ DeviceProgram::DeviceProgram(const DeviceRank& rank, const ProgramCall& call,
                                PeerMemoryKind::kCudaIpc);
     call_.scratch = scratch_->data();
   }
+  if (lanes == 0) return;
   reports_ = device.AllocateOnHost(lanes * sizeof(BlockReport));
   for (int lane = 0; lane < lanes; ++lane) {
     new (reports_->data() + lane * sizeof(BlockReport)) BlockReport;

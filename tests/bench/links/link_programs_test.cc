@@ -55,6 +55,15 @@ TEST(LinkProgramsTest, PingPongAndDuplexBringEachTheOthersBytes) {
   }
 }
 
+TEST(LinkProgramsTest, LanesShareAMessage) {
+  for (const LinkPattern pattern : {LinkPattern::kPingPong, LinkPattern::kStream}) {
+    const LinkTask task{.pattern = pattern, .pairs = {{0, 2}}, .bytes = kBytes, .lanes = 3};
+    EXPECT_TRUE(IsAll(RunTask(task)[2], 1));
+    const LinkProgram program = MakeLinkProgram(task, 0, 3, FlowLimits{});
+    EXPECT_EQ(program.program.lanes.size(), 3U);
+  }
+}
+
 TEST(LinkProgramsTest, StreamsGoOneWay) {
   for (const LinkPattern pattern : {LinkPattern::kStream, LinkPattern::kPost}) {
     const auto outputs =

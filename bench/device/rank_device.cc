@@ -1,0 +1,38 @@
+#include "bench/device/rank_device.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "topology/agree.h"
+#include "topology/check.h"
+#include "topology/concat.h"
+#include "topology/gather_json.h"
+
+namespace hockney {
+
+RankDevice::RankDevice(Session& session, Session& local, const DeviceSource& source) {
+  RunOnAllOrThrow(session, [&] {
+    const CudaDevices devices = source.find();
+    if (devices.count == 0) throw EnvironmentError(Concat("no GPU: ", devices.reason));
+    device_ = source.open(local.rank() % devices.count);
+  });
+  int mine = 0;
+  const std::string id = device_->id();
+  for (const auto& theirs : GatherJson(local, id)) mine += theirs == id ? 1 : 0;
+  for (const auto& theirs : GatherJson(session, {mine, device_->cache_bytes()})) {
+    ranks_on_device_ = std::max(ranks_on_device_, theirs[0].get<int>());
+    cache_bytes_ = std::max(cache_bytes_, theirs[1].get<std::size_t>());
+  }
+}
+
+nlohmann::ordered_json RankDevice::Facts(Session& session) const {
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  const nlohmann::ordered_json mine = {{"name", device_->name()}, {"id", device_->id()}};
+  for (const auto& theirs : GatherJson(session, mine)) {
+    all.push_back({{"rank", all.size()}, {"name", theirs["name"]}, {"id", theirs["id"]}});
+  }
+  return all;
+}
+
+}  // namespace hockney
