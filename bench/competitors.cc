@@ -155,6 +155,14 @@ std::string AgreeVerdict(const SweepContext& context, const Algorithm& row, cons
   return verdict;
 }
 
+// UCX brings what goes over TCP through memory of the host, too.
+std::string FarTransport(const SweepContext& context, int peer) {
+  const std::string transport = context.wire->Transport(peer);
+  if (context.device == nullptr) return transport;
+  const bool direct = context.device->path() == ProxyPath::kDirect && transport != "ucx:tcp";
+  return transport + (direct ? "+gdr" : "+staged");
+}
+
 // How the ranks reach each other in this program: all kinds together, the same text on all ranks.
 std::string FindTransport(const SweepContext& context, const Cell& cell, const Variant& variant) {
   Session& session = *context.session;
@@ -162,14 +170,12 @@ std::string FindTransport(const SweepContext& context, const Cell& cell, const V
                            : session.kind() == RankKind::kThreads ? "threads"
                                                                   : "shm:memfd";
   if (context.hosts == 1) return near;
-  // From a GPU messages go through memory of the host.
-  const std::string_view far_end = context.device == nullptr ? "" : "+staged";
   std::set<std::string> kinds;
   const RankProgram program = variant.row->build(cell.shape(), session.rank(), variant.parameters);
   for (const int peer : PartnersOf(program)) {
     const auto& connected = context.wire->connected();
     const bool is_far = std::binary_search(connected.begin(), connected.end(), peer);
-    kinds.insert(is_far ? context.wire->Transport(peer).append(far_end) : near);
+    kinds.insert(is_far ? FarTransport(context, peer) : near);
   }
   const std::string mine = fmt::format("{}", fmt::join(kinds, "+"));
   for (const auto& bytes : session.AllGather(std::as_bytes(std::span(mine)))) {

@@ -6,11 +6,16 @@
 #include <cstdio>
 #include <map>
 
+#include "bench/device/gdr.h"
+#include "bench/json_values.h"
 #include "bench/probes.h"
 #include "bench/signals.h"
 #include "collectives/levels.h"
+#include "topology/agree.h"
+#include "topology/check.h"
 #include "topology/gather_json.h"
 #include "topology/network.h"
+#include "topology/nvml.h"
 #include "topology/peer_links.h"
 
 namespace hockney {
@@ -145,6 +150,7 @@ void Rig::CollectFactsOfRun() {
     facts_["ranks_on_device"] = device_->ranks_on_device();
     facts_["device_launch_us"] = device_clock_->LaunchNs() / 1e3;
     facts_["nccl"] = NcclFacts(nccl_);
+    facts_["no_gdr_because"] = TextOrNull(why_no_gdr_);
   }
   facts_["oversubscribed"] = place_.oversubscribed;
   facts_["page_kib"] =
@@ -178,7 +184,7 @@ std::unique_ptr<UcxWire> Rig::MakeWire(Session& session, Session& local) const {
              : std::make_unique<UcxWire>(session, std::move(hosts), launch_.interfaces());
 }
 
-Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOptions& options) const {
+Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOptions& options) {
   if (on_devices()) return MakeDeviceGround(session, local, options);
   Ground ground;
   ground.wire = MakeWire(session, local);
@@ -192,17 +198,47 @@ Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOption
   return ground;
 }
 
+// By the network cards themselves where every rank has what that needs.
+void Rig::ChoosePath(const UcxWire& wire) {
+  const std::string mine = WhyNoGdr(FindGdrFacts(device_->device(), wire, ReadNvmlTopology()));
+  why_no_gdr_ = "";
+  const auto all = GatherJson(session_, nlohmann::ordered_json(mine));
+  for (std::size_t rank = 0; rank < all.size() && why_no_gdr_.empty(); ++rank) {
+    const auto reason = all[rank].get<std::string>();
+    if (!reason.empty()) why_no_gdr_ = fmt::format("rank {}: {}", rank, reason);
+  }
+  path_ = why_no_gdr_.empty() ? ProxyPath::kDirect : ProxyPath::kStaged;
+}
+
+// After the ranks are connected, since UCX may have found no card that reaches the other hosts.
+void Rig::RequireGdr() const {
+  if (!options_.requires_gdr) return;
+  if (!why_no_gdr_.empty()) {
+    throw Agreed<EnvironmentError>(fmt::format("--require gdr: {}", why_no_gdr_));
+  }
+  const UcxWire& wire = *common().wire;
+  RunOnAllOrThrow(session_, [&] {
+    for (const int peer : wire.connected()) {
+      const std::string transport = wire.Transport(peer);
+      if (transport != "ucx:tcp") continue;
+      throw EnvironmentError(
+          fmt::format("--require gdr: UCX takes {} to rank {}, expected RDMA", transport, peer));
+    }
+  });
+}
+
 // The domain of the host is only memory then.
-Rig::Ground Rig::MakeDeviceGround(Session& session, Session& local,
-                                  const DomainOptions& options) const {
+Rig::Ground Rig::MakeDeviceGround(Session& session, Session& local, const DomainOptions& options) {
   Ground ground;
   ground.wire = MakeWire(session, local);
+  if (!path_ && ground.wire != nullptr) ChoosePath(*ground.wire);
   ground.domain = std::make_unique<HostDomain>(
       local, DomainOptions{.arena_bytes = options.arena_bytes, .lanes = 1});
   ground.device = std::make_unique<DeviceGround>(
       session, local, *device_, ground.wire.get(), ground.domain->arena(),
       DeviceGround::Options{.domain = options,
                             .kind = options_.peer_memory,
+                            .path = path_.value_or(ProxyPath::kStaged),
                             .timeout_seconds = options_.timeout_seconds});
   return ground;
 }
@@ -259,6 +295,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
     nccl_ = MakeNcclRows(groups_.session(), device_->device(), options_);
   }
   MakeClocks();
+  RequireGdr();
   MakeTimer();
   if (options_.buffers == BufferState::kCold && !on_devices()) {
     flusher_ = std::make_unique<CacheFlusher>(2 * llc_.bytes);

@@ -7,6 +7,8 @@
 
 #include "bench/cell.h"
 #include "bench/clock/run_clock.h"
+#include "bench/device/device_clock.h"
+#include "bench/device/device_ground.h"
 #include "bench/device/nccl_rows.h"
 #include "bench/device/rank_device.h"
 #include "bench/facts.h"
@@ -45,8 +47,10 @@ class Rig {
     std::unique_ptr<HostExecutor> executor = {};
     std::unique_ptr<DeviceGround> device = {};  // null: buffers are on the host
   };
-  Ground MakeGround(Session& session, Session& local, const DomainOptions& options) const;
-  Ground MakeDeviceGround(Session& session, Session& local, const DomainOptions& options) const;
+  Ground MakeGround(Session& session, Session& local, const DomainOptions& options);
+  Ground MakeDeviceGround(Session& session, Session& local, const DomainOptions& options);
+  void ChoosePath(const UcxWire& wire);
+  void RequireGdr() const;
   std::unique_ptr<UcxWire> MakeWire(Session& session, Session& local) const;
   bool on_devices() const { return options_.memory == MemoryKind::kCuda; }
   DomainOptions OptionsOfDomain(std::span<const Cell> cells) const;
@@ -71,8 +75,10 @@ class Rig {
   std::optional<RankPlacement> placement_;  // within the group; empty: it is on one host
   nlohmann::ordered_json facts_;
   std::unique_ptr<RankDevice> device_;  // null: buffers are on the host
-  Ground all_;                          // nothing without --split
-  Ground ours_;                         // the group's
+  std::optional<ProxyPath> path_;  // of all ranks, chosen with the first ground of several hosts
+  std::string why_no_gdr_ = "all ranks are on one host";
+  Ground all_;   // nothing without --split
+  Ground ours_;  // the group's
   std::unique_ptr<Prepared> barrier_;
   std::unique_ptr<DeviceClock> device_clock_;
   std::vector<NcclRow> nccl_;

@@ -37,6 +37,7 @@ struct SweepOptions {
   std::vector<std::string> implementations = {"hockney", "mpi"};
   MemoryKind memory = MemoryKind::kHost;  // where the buffers lie, and so who moves the data
   PeerMemoryKind peer_memory = PeerMemoryKind::kCudaIpc;  // between processes, of GPUs
+  bool requires_gdr = false;                              // end where GPUDirect RDMA cannot be
   std::vector<std::string> nccl_libraries = {"libnccl.so.2"};
   // How NCCL is told to do it, each in turn (NcclChoice). Empty: NCCL's own choice.
   std::vector<std::string> nccl_algorithms;

@@ -16,6 +16,7 @@ DeviceGround::DeviceGround(Session& session, Session& local, const RankDevice& d
     : device_(device),
       host_(host),
       kind_(options.kind),
+      path_(options.path),
       is_threads_(session.kind() == RankKind::kThreads),
       end_(device.device().MakeMark()) {
   if (wire == nullptr) {
@@ -23,7 +24,8 @@ DeviceGround::DeviceGround(Session& session, Session& local, const RankDevice& d
   } else {
     std::vector<bool> on_host;
     for (const int number : FindLocalNumbers(session, local)) on_host.push_back(number >= 0);
-    proxy_ = std::make_unique<UcxProxy>(device.device(), on_host, options.domain, *wire);
+    proxy_ =
+        std::make_unique<UcxProxy>(device.device(), on_host, options.domain, *wire, options.path);
     domain_ = std::make_unique<CudaDomain>(session, CudaDomain::Hosts{local, *proxy_},
                                            device.device(), options.domain, kind_);
   }

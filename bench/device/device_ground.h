@@ -21,6 +21,7 @@ class DeviceGround {
   struct Options {
     DomainOptions domain{};
     PeerMemoryKind kind = PeerMemoryKind::kCudaIpc;
+    ProxyPath path = ProxyPath::kStaged;
     double timeout_seconds = 60;
   };
   // Collective over `session`; `local` is its part on this host, and `wire`, null where that is all
@@ -32,6 +33,7 @@ class DeviceGround {
   Device& device() const { return device_.device(); }
   // The beginning of the arena, which holds at least as much.
   std::span<std::byte> room(std::size_t bytes) const { return {domain_->arena(), bytes}; }
+  ProxyPath path() const { return path_; }
   const FlowLimits& limits() const { return domain_->options().limits; }
 
   // The call of buffers on the host's memory, on those of the device.
@@ -59,6 +61,7 @@ class DeviceGround {
   const RankDevice& device_;
   std::span<std::byte> host_;
   PeerMemoryKind kind_;
+  ProxyPath path_;
   bool is_threads_;
   std::unique_ptr<UcxProxy> proxy_;  // null: there is one host only
   std::unique_ptr<CudaDomain> domain_;

@@ -69,13 +69,16 @@ void AddDeviceTexts(CLI::App& command, DeviceTexts* texts) {
   command.add_option("-G,--graph", texts->graph,
                      "Time also N calls captured in one graph; 0: none. Default: 10 where a call "
                      "takes below 20 us");
+  command.add_option("--require", texts->required,
+                     "gdr: end with the reason where network cards cannot reach the GPUs' memory, "
+                     "instead of sending through memory of the host");
 }
 
 void ReadDeviceTexts(const CLI::App& command, const DeviceTexts& texts, SweepOptions& options) {
   ReadMemoryTexts(command, texts.memory, options);
   if (options.memory == MemoryKind::kHost) {
-    for (const char* option :
-         {"--nccl-lib", "--nccl-algorithm", "--nccl-protocol", "--nccl-channels", "--graph"}) {
+    for (const char* option : {"--nccl-lib", "--nccl-algorithm", "--nccl-protocol",
+                               "--nccl-channels", "--graph", "--require"}) {
       Refuse(command, option, kNeedsDevices);
     }
     return;
@@ -92,6 +95,10 @@ void ReadDeviceTexts(const CLI::App& command, const DeviceTexts& texts, SweepOpt
   options.nccl_protocols = ReadNames("--nccl-protocol", texts.nccl_protocols, kProtocols);
   if (!texts.nccl_channels.empty()) {
     options.nccl_channels = ParseInts("--nccl-channels", texts.nccl_channels, kMostChannels);
+  }
+  constexpr std::string_view kRequired[] = {"gdr"};
+  if (!texts.required.empty()) {
+    options.requires_gdr = ParseChoice("--require", texts.required, kRequired) == 0;
   }
   if (texts.graph.empty()) return;
   const std::uint64_t calls = ParseCount("--graph (-G)", texts.graph);

@@ -25,6 +25,7 @@ struct DeviceTexts {
   std::string nccl_protocols;
   std::string nccl_channels;
   std::string graph;
+  std::string required;
 };
 
 // Add the options to `command`; `texts` outlives the parse.

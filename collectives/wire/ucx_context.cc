@@ -62,6 +62,27 @@ std::string UsersUcxChoice() {
                      devices ? devices : "not set");
 }
 
+bool KnowsCudaMemory(ucp_context_h context) {
+  ucp_context_attr_t attributes{};
+  attributes.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES;
+  HOCKNEY_CHECK(ucp_context_query(context, &attributes));
+  return (attributes.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
+}
+
+ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory) {
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
+  params.address = memory.data();
+  params.length = memory.size();
+  ucp_mem_h handle = nullptr;
+  HOCKNEY_CHECK(ucp_mem_map(context, &params, &handle));
+  return handle;
+}
+
+void Deregister(ucp_context_h context, void* handle) {
+  static_cast<void>(ucp_mem_unmap(context, static_cast<ucp_mem_h>(handle)));
+}
+
 std::vector<std::byte> AddressOfWorker(ucp_worker_h worker) {
   ucp_address_t* address = nullptr;
   std::size_t bytes = 0;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,12 @@ using UcxWorker = std::unique_ptr<ucp_worker, UcxFreer<ucp_worker, ucp_worker_de
 // BackendError if UCX refuses.
 UcxContext MakeUcxContext(const std::string& interfaces);
 UcxWorker MakeUcxWorker(ucp_context_h context);
+
+// Whether UCX moves memory of CUDA devices.
+bool KnowsCudaMemory(ucp_context_h context);
+// Registers memory of any kind; throws BackendError if UCX refuses.
+ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory);
+void Deregister(ucp_context_h context, void* handle);
 
 // What other workers connect to.
 std::vector<std::byte> AddressOfWorker(ucp_worker_h worker);

@@ -48,6 +48,7 @@ class UcxWire::Impl {
 
   void Start(Session& session, const std::string& interfaces);
   ucs_status_t TakeMessages(bool on);
+  void SetReceiver(WireReceiver* receiver, bool by_ucx);
   const std::shared_ptr<Engine>& engine() const { return engine_; }
   void Connect(std::span<const int> peers, double timeout_seconds);
   void Send(int peer, WireSend& send, std::span<const std::byte> data);
@@ -56,7 +57,6 @@ class UcxWire::Impl {
   std::string EndpointText(int peer) const;
   std::vector<int> Connected() const;
 
-  WireReceiver* receiver = nullptr;
   std::string failure;
 
  private:
@@ -88,6 +88,8 @@ class UcxWire::Impl {
 
   int rank_;
   std::vector<std::string> hosts_;
+  WireReceiver* receiver_ = nullptr;
+  bool by_ucx_ = false;  // data is brought to its place
   std::uint64_t nonce_ = 0;
   std::shared_ptr<Engine> engine_;
   unsigned message_id_ = 0;
@@ -133,7 +135,18 @@ ucs_status_t UcxWire::Impl::TakeMessages(bool on) {
   handler.id = message_id_;
   handler.cb = on ? TakeMessage : nullptr;
   handler.arg = this;
+  if (by_ucx_) {
+    handler.field_mask |= UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+    handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
+  }
   return ucp_worker_set_am_recv_handler(engine_->worker.get(), &handler);
+}
+
+void UcxWire::Impl::SetReceiver(WireReceiver* receiver, bool by_ucx) {
+  receiver_ = receiver;
+  if (receiver == nullptr || by_ucx == by_ucx_) return;
+  by_ucx_ = by_ucx;
+  HOCKNEY_CHECK(TakeMessages(true));
 }
 
 // Closes by force: the peers may be gone, and nothing is in flight that anyone waits for.
@@ -258,7 +271,9 @@ ucs_status_t UcxWire::Impl::TakeMessage(void* self, const void* header, std::siz
   WireHeader head;
   if (header_bytes != sizeof head) return UCS_OK;  // a stranger's: dropped
   std::memcpy(&head, header, sizeof head);
-  const bool is_description = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  const auto& wire = *static_cast<Impl*>(self);
+  const bool is_description =
+      (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || (wire.by_ucx_ && bytes > 0);
   return static_cast<Impl*>(self)->Take(head, data, bytes, is_description);
 }
 
@@ -271,21 +286,21 @@ ucs_status_t UcxWire::Impl::Take(const WireHeader& header, void* data, std::size
     peers_[header.from].answered = true;
     return UCS_OK;
   }
-  if (receiver == nullptr) return UCS_OK;
+  if (receiver_ == nullptr) return UCS_OK;
   if (header.kind == WireKind::kCounts) {
-    receiver->Arrived(header);
+    receiver_->Arrived(header);
     return UCS_OK;
   }
   if (is_description) return StartReceive(header, data) ? UCS_INPROGRESS : UCS_OK;
-  std::byte* place = receiver->Place(header);
+  std::byte* place = receiver_->Place(header);
   if (place == nullptr) return UCS_OK;
   if (bytes > 0) std::memcpy(place, data, bytes);
-  receiver->Arrived(header);
+  receiver_->Arrived(header);
   return UCS_OK;
 }
 
 bool UcxWire::Impl::StartReceive(const WireHeader& header, void* description) {
-  std::byte* place = receiver->Place(header);
+  std::byte* place = receiver_->Place(header);
   if (place == nullptr) return false;
   auto incoming = std::make_unique<Incoming>(Incoming{this, header});
   ucp_request_param_t param{};
@@ -309,8 +324,8 @@ void UcxWire::Impl::EndReceive(void* request, ucs_status_t status, std::size_t, 
   Impl& wire = *ended->wire;
   if (status != UCS_OK) {
     wire.Fail(ended->header.from, status);
-  } else if (wire.receiver != nullptr) {
-    wire.receiver->Arrived(ended->header);
+  } else if (wire.receiver_ != nullptr) {
+    wire.receiver_->Arrived(ended->header);
   }
 }
 
@@ -350,7 +365,16 @@ UcxWire::~UcxWire() = default;
 void UcxWire::Connect(std::span<const int> peers, double timeout_seconds) {
   impl_->Connect(peers, timeout_seconds);
 }
-void UcxWire::SetReceiver(WireReceiver* receiver) { impl_->receiver = receiver; }
+void UcxWire::SetReceiver(WireReceiver* receiver, bool by_ucx) {
+  impl_->SetReceiver(receiver, by_ucx);
+}
+bool UcxWire::KnowsGpuMemory() const { return KnowsCudaMemory(impl_->engine()->context.get()); }
+std::shared_ptr<void> UcxWire::Register(std::span<std::byte> memory) {
+  // The memory goes before the context does.
+  const auto engine = impl_->engine();
+  return {RegisterMemory(engine->context.get(), memory),
+          [engine](void* handle) { Deregister(engine->context.get(), handle); }};
+}
 void UcxWire::Send(int peer, WireSend& send, std::span<const std::byte> data) {
   impl_->Send(peer, send, data);
 }

@@ -71,8 +71,15 @@ class UcxWire {
   // `timeout_seconds`, their hosts and the interface used.
   void Connect(std::span<const int> peers, double timeout_seconds);
 
-  // All messages go to `receiver` (null: to nobody) from now on.
-  void SetReceiver(WireReceiver* receiver);
+  // All messages go to `receiver` (null: to nobody) from now on. With `by_ucx` their data is
+  // brought to its place by UCX alone, since that may be memory of a device.
+  void SetReceiver(WireReceiver* receiver, bool by_ucx = false);
+
+  // Whether UCX was built for memory of GPUs and finds some here.
+  bool KnowsGpuMemory() const;
+  // Makes memory, of a device too, known to the network cards while the result lives. Throws
+  // BackendError if UCX refuses.
+  std::shared_ptr<void> Register(std::span<std::byte> memory);
 
   // Starts to send send.header and `data` to a connected peer. `send` is not in flight and outlives
   // its flight.

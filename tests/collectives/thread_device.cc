@@ -245,6 +245,9 @@ class ThreadDevice : public Device {
     std::copy_n(from, to.size(), to.begin());
     if (options_.corrupts) to[to.size() / 2] ^= std::byte{1};
   }
+  std::string WhyNoRdma() const override { return "threads of this CPU are no GPU"; }
+  bool has_dma_buf() const override { return false; }
+  void FlushRemoteWrites() override {}
   void EnqueueCopy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     queue_.Put([=] { std::memcpy(to, from, bytes); });
   }

@@ -27,7 +27,8 @@ struct Place {
   Ground ground;
 };
 
-Place MakePlace(Session& session, int color, const DomainOptions& options, double timeout_seconds) {
+Place MakePlace(Session& session, int color, const DomainOptions& options, double timeout_seconds,
+                ProxyPath path = ProxyPath::kStaged) {
   Place place;
   place.wire =
       std::make_shared<UcxWire>(session, std::vector<std::string>(session.ranks(), "here"));
@@ -35,7 +36,7 @@ Place MakePlace(Session& session, int color, const DomainOptions& options, doubl
   std::vector<bool> on_host;
   for (const int number : FindLocalNumbers(session, *place.local)) on_host.push_back(number >= 0);
   std::shared_ptr<Device> device = testing::MakeThreadDevice();
-  auto proxy = std::make_shared<UcxProxy>(*device, on_host, options, *place.wire);
+  auto proxy = std::make_shared<UcxProxy>(*device, on_host, options, *place.wire, path);
   place.ground =
       testing::MakeDeviceGround(session, {*place.local, std::move(proxy)}, std::move(device),
                                 options, {.threads = 1, .timeout_seconds = timeout_seconds});
@@ -52,11 +53,12 @@ DomainOptions SmallSlots(std::uint64_t first_count) {
 }
 
 std::string RunCases(int ranks, int ranks_a_host, const std::vector<ExecutorCase>& cases,
-                     std::uint64_t first_count = 0) {
+                     std::uint64_t first_count = 0, ProxyPath path = ProxyPath::kStaged) {
   const DomainOptions options = testing::WithRoomFor(cases, SmallSlots(first_count));
   std::string result;
   RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
-    const Place place = MakePlace(session, session.rank() / ranks_a_host, options, kTimeoutSeconds);
+    const Place place =
+        MakePlace(session, session.rank() / ranks_a_host, options, kTimeoutSeconds, path);
     for (const ExecutorCase& test : cases) {
       const std::string wrong = testing::RunCase(session, place.ground, test, 2);
       if (session.rank() == 0 && result.empty()) result = wrong;
@@ -87,6 +89,16 @@ TEST(UcxProxyTest, ConnectionsWithinAndBetweenHostsMix) {
 
 TEST(UcxProxyTest, CountersPassTheirEnds) {
   EXPECT_EQ(RunCases(2, 1, MessageRows(2), (std::uint64_t{1} << 32) - 20), "");
+}
+
+// The direct path, with memory of the host standing in for a device's.
+TEST(UcxProxyTest, MessagesAreSentFromTheirSlotsAndReceivedThere) {
+  EXPECT_EQ(RunCases(2, 1, MessageRows(2), 0, ProxyPath::kDirect), "");
+  EXPECT_EQ(RunCases(4, 2, MessageRows(4), 0, ProxyPath::kDirect), "");
+}
+
+TEST(UcxProxyTest, CountersOfTheDirectPathPassTheirEnds) {
+  EXPECT_EQ(RunCases(2, 1, MessageRows(2), (std::uint64_t{1} << 32) - 20, ProxyPath::kDirect), "");
 }
 
 TEST(UcxProxyTest, HierarchicalRowsWorkInTheirHostsMemory) {

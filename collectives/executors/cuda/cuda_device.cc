@@ -180,6 +180,23 @@ class CudaDevice : public Device {
     HOCKNEY_CHECK(cudaMemcpy(to.data(), from, to.size(), cudaMemcpyDeviceToHost));
   }
 
+  std::string WhyNoRdma() const override {
+    int supported = 0;
+    HOCKNEY_CHECK(cudaDeviceGetAttribute(&supported, cudaDevAttrGPUDirectRDMASupported, ordinal_));
+    return supported != 0 ? "" : Describe() + " does not support GPUDirect RDMA";
+  }
+  bool has_dma_buf() const override {
+    int supported = 0;
+    HOCKNEY_CHECK(
+        driver_.get_attribute(&supported, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED, ordinal_));
+    return supported != 0;
+  }
+  void FlushRemoteWrites() override {
+    if (properties_.gpuDirectRDMAWritesOrdering >= cudaGPUDirectRDMAWritesOrderingOwner) return;
+    HOCKNEY_CHECK(cudaDeviceFlushGPUDirectRDMAWrites(
+        cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner));
+  }
+
   void EnqueueCopy(std::byte* to, const std::byte* from, std::size_t bytes) override {
     HOCKNEY_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_.get()));
   }

@@ -38,6 +38,7 @@ const char* StatusText(CUresult status) {
 
 CudaDriver CudaDriver::Load() {
   CudaDriver driver;
+  Find("cuDeviceGetAttribute", &driver.get_attribute);
   Find("cuMemGetAddressRange", &driver.get_address_range);
   Find("cuMemCreate", &driver.create);
   Find("cuMemRelease", &driver.release);

@@ -16,6 +16,7 @@ const char* StatusText(CUresult status);
 
 // Entry points of libcuda, which is looked for at run time: programs start without it.
 struct CudaDriver {
+  decltype(&cuDeviceGetAttribute) get_attribute = nullptr;
   decltype(&cuMemGetAddressRange) get_address_range = nullptr;
   decltype(&cuMemCreate) create = nullptr;
   decltype(&cuMemRelease) release = nullptr;

@@ -97,6 +97,14 @@ class Device {
   // Copy, and return when it is done.
   virtual void Write(std::byte* to, std::span<const std::byte> from) = 0;
   virtual void Read(std::span<std::byte> to, const std::byte* from) = 0;
+  // Why network cards cannot reach its memory, or "".
+  virtual std::string WhyNoRdma() const = 0;
+  // Whether its driver gives its memory to other drivers as DMA-BUFs.
+  virtual bool has_dma_buf() const = 0;
+  // What network cards have written to its memory is seen by blocks that hear of it from now on;
+  // does nothing where the device keeps that order by itself.
+  virtual void FlushRemoteWrites() = 0;
+
   virtual void EnqueueCopy(std::byte* to, const std::byte* from, std::size_t bytes) = 0;
   virtual void EnqueueFill(std::span<std::byte> bytes, std::byte value) = 0;
   virtual std::unique_ptr<DeviceMark> MakeMark() = 0;

@@ -11,15 +11,20 @@
 
 namespace hockney {
 
-// A proxy over UCX. Each message is copied once here ("staged"): between memory of the host that
-// the blocks write and read, and the wire's. Tested with threads in place of a device; never run
-// with a GPU.
+// How messages get from a device to the network and back.
+enum class ProxyPath {
+  kStaged,  // copied once here, between memory of the host that the blocks reach, and the wire's
+  kDirect,  // by the network card, from and to memory of the device (GPUDirect RDMA)
+};
+
+// A proxy over UCX. Tested with threads in place of a device, whose memory the host's stands in
+// for; never run with a GPU, and the direct path never over RDMA.
 class UcxProxy : public RemoteProxy {
  public:
   // `on_host[r]`: rank r is on this host, and not this proxy's business. `wire` takes its messages
-  // for as long as the proxy lives. All ranks of the job pass the same options.
+  // for as long as the proxy lives. All ranks of the job pass the same options and path.
   UcxProxy(Device& device, const std::vector<bool>& on_host, const DomainOptions& options,
-           UcxWire& wire);
+           UcxWire& wire, ProxyPath path = ProxyPath::kStaged);
 
   Connection DeviceEnd(int lane, int peer) const override;
   void Connect(std::span<const int> peers, double timeout_seconds) override {
@@ -36,16 +41,24 @@ class UcxProxy : public RemoteProxy {
     Connection* blocks = nullptr;  // the blocks are its peer
     Connection* remote = nullptr;  // the other host's rank is
   };
+  void MakePassages(int lanes);
+  std::byte* OnDevice(const DeviceBuffer& host, const std::byte* slot) const;
   bool SendOn(const Passage& passage) const;
   bool HandOver(const Passage& passage) const;
+  bool SendFromDevice(const Passage& passage) const;
+  bool AnnounceOnDevice(const Passage& passage) const;
   static bool PassTokens(const Passage& passage);
 
   std::size_t ranks_;
-  SegmentPlan plan_;                         // by number among the ranks of other hosts
-  std::vector<int> number_;                  // by rank, -1 for those of this host
+  SegmentPlan plan_;         // by number among the ranks of other hosts
+  std::vector<int> number_;  // by rank, -1 for those of this host
+  Device& device_;
   std::shared_ptr<DeviceBuffer> of_blocks_;  // what the blocks poll and read
   std::shared_ptr<DeviceBuffer> of_proxy_;   // what they write
-  std::vector<Connection> blocks_;           // [lane * ranks + peer], as the next
+  // The slots of both, one behind the other, on the device; null where they are staged.
+  std::shared_ptr<DeviceBuffer> on_device_;
+  std::shared_ptr<void> registered_;  // with the network cards
+  std::vector<Connection> blocks_;    // [lane * ranks + peer], as the next
   std::vector<Connection> remote_;
   std::vector<Passage> passages_;
   std::unique_ptr<RemoteLinks> links_;

@@ -33,8 +33,10 @@ RemoteEnd::RemoteEnd(RemoteLinks& links, int peer, int lane, Connection& connect
   StartCounters(counters_, links.first_count());
   connection.remote = this;
   connection.here = &counters_;
-  connection.inbox = memory;
-  connection.outbox = memory + links.slots() * links.limits().slot_bytes;
+  if (memory != nullptr) {
+    connection.inbox = memory;
+    connection.outbox = memory + links.slots() * links.limits().slot_bytes;
+  }
   for (WireSend& send : sends_) send.header = {.kind = WireKind::kData, .lane = lane};
   counts_.header = {.kind = WireKind::kCounts, .lane = lane};
 }
@@ -120,19 +122,22 @@ void RemoteEnd::Arrived(const WireHeader& header) {
 
 RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
                          const std::vector<bool>& on_host, const FlowLimits& limits,
-                         std::uint64_t first_count)
+                         std::uint64_t first_count, Slots slots)
     : wire_(wire),
       connections_(connections),
       ranks_(on_host.size()),
       limits_(limits),
       first_count_(first_count),
+      slots_(slots),
       memory_(nullptr, std::free) {
   const std::size_t lanes = connections.size() / ranks_;
   const auto remote =
       static_cast<std::size_t>(std::count(on_host.begin(), on_host.end(), false)) * lanes;
-  const std::size_t bytes = (remote * end_bytes() + kAlignment - 1) / kAlignment * kAlignment;
-  memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
-  if (memory_ == nullptr) throw std::bad_alloc();
+  if (slots == Slots::kOwn) {
+    const std::size_t bytes = (remote * end_bytes() + kAlignment - 1) / kAlignment * kAlignment;
+    memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
+    if (memory_ == nullptr) throw std::bad_alloc();
+  }
   std::byte* memory = memory_.get();
   ends_.reserve(remote);
   for (std::size_t i = 0; i < connections.size(); ++i) {
@@ -140,9 +145,9 @@ RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
     if (on_host[peer]) continue;
     ends_.push_back(std::make_unique<RemoteEnd>(
         *this, static_cast<int>(peer), static_cast<int>(i / ranks_), connections[i], memory));
-    memory += end_bytes();
+    if (memory != nullptr) memory += end_bytes();
   }
-  wire.SetReceiver(this);
+  wire.SetReceiver(this, slots == Slots::kGiven);
 }
 
 RemoteLinks::~RemoteLinks() { wire_.SetReceiver(nullptr); }

@@ -21,7 +21,7 @@ class RemoteLinks;
 // twice the slots that a program was proved with.
 class RemoteEnd {
  public:
-  // `memory` holds links.end_bytes() of this end's own.
+  // `memory` holds links.end_bytes() of this end's own; null: the connection has its slots already.
   RemoteEnd(RemoteLinks& links, int peer, int lane, Connection& connection, std::byte* memory);
   RemoteEnd(const RemoteEnd&) = delete;
   RemoteEnd& operator=(const RemoteEnd&) = delete;
@@ -32,6 +32,8 @@ class RemoteEnd {
   void SetMessageBytes(std::uint64_t message, std::size_t bytes) {
     sends_[SlotOf(message)].header.bytes = static_cast<std::uint32_t>(bytes);
   }
+  // Whether a message that was sent has left its slot.
+  bool HasLeft(std::uint64_t message) const { return !sends_[SlotOf(message)].in_flight; }
   // Whether the next message has a free slot: the peer has read what was there, and it has left.
   bool CreditReady();
 
@@ -70,10 +72,16 @@ class RemoteEnd {
 // All ends of a rank. Takes the wire's messages as long as it lives.
 class RemoteLinks : public WireReceiver {
  public:
+  // Where the messages of connections lie: in memory of the links, or where the connections have
+  // their inboxes and outboxes already, which may be memory of a device. Then a message stays in
+  // its slot until it has left or is read, so there are no more slots than programs know of; all
+  // ranks must have it alike.
+  enum class Slots { kOwn, kGiven };
+
   // connections[lane * ranks + peer] with on_host[peer] false become remote; all counters start at
   // `first_count`. `wire` and `connections` outlive it.
   RemoteLinks(UcxWire& wire, std::span<Connection> connections, const std::vector<bool>& on_host,
-              const FlowLimits& limits, std::uint64_t first_count);
+              const FlowLimits& limits, std::uint64_t first_count, Slots slots = Slots::kOwn);
   RemoteLinks(const RemoteLinks&) = delete;
   RemoteLinks& operator=(const RemoteLinks&) = delete;
   ~RemoteLinks() override;
@@ -82,7 +90,9 @@ class RemoteLinks : public WireReceiver {
   const FlowLimits& limits() const { return limits_; }
   std::uint64_t first_count() const { return first_count_; }
   // Slots of an end in each direction, and the bytes of all.
-  std::size_t slots() const { return 2 * static_cast<std::size_t>(limits_.slots); }
+  std::size_t slots() const {
+    return (slots_ == Slots::kOwn ? 2 : 1) * static_cast<std::size_t>(limits_.slots);
+  }
   std::size_t end_bytes() const { return 2 * slots() * limits_.slot_bytes; }
 
   // Moves what can be moved.
@@ -103,6 +113,7 @@ class RemoteLinks : public WireReceiver {
   std::size_t ranks_;
   FlowLimits limits_;
   std::uint64_t first_count_;
+  Slots slots_;
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;  // not touched before it is used
   std::vector<std::unique_ptr<RemoteEnd>> ends_;
   std::vector<RemoteEnd*> busy_;

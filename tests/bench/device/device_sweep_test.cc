@@ -179,6 +179,14 @@ TEST(DeviceLinksTest, LinksBetweenDevicesAreMeasured) {
   }
 }
 
+TEST(DeviceSweepTest, WhatIsRequiredAndMissingEndsTheRunWithTheReason) {
+  const Outcome outcome =
+      RunOnThreads("sweep all_reduce --memory cuda --local 2 --require gdr -b 8 -e 8");
+  EXPECT_EQ(outcome.exit_code, 3);
+  EXPECT_THAT(outcome.err, HasSubstr("--require gdr: all ranks are on one host"));
+  EXPECT_EQ(testing::CountLines(outcome.err), 1U) << outcome.err;
+}
+
 TEST(DeviceSweepTest, WithoutALauncherARankRunsOnEachDevice) {
   const ScratchFolder folder;
   const Outcome outcome = RunShell("HOCKNEY_TEST_DEVICES=3 " HOCKNEY_ON_THREADS
@@ -203,7 +211,8 @@ TEST(DeviceSweepTest, OptionsThatDoNothingAreRefused) {
   for (const char* arguments :
        {"--nccl-lib libnccl.so.2", "-G 10", "--peer-memory fd", "--nccl-channels 4",
         "--memory cuda --store cached", "--memory cuda --clock hca3", "--implementation nccl",
-        "--memory cuda --nccl-algorithm star", "--memory cuda -G many", "--memory disk"}) {
+        "--memory cuda --nccl-algorithm star", "--memory cuda -G many", "--memory disk",
+        "--require gdr", "--memory cuda --require ib"}) {
     const Outcome outcome = RunOnThreads("sweep all_reduce --local 2 " + std::string(arguments));
     EXPECT_EQ(outcome.exit_code, 2) << arguments << ": " << outcome.out;
     EXPECT_EQ(testing::CountLines(outcome.err), 1U) << outcome.err;

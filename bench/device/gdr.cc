@@ -1,0 +1,63 @@
+#include "bench/device/gdr.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "bench/build.h"
+#include "topology/concat.h"
+
+namespace hockney {
+namespace {
+
+// The nearest card's path from the GPU with this bus id.
+std::optional<DevicePath> NearestPath(const GpuTopology& gpus, const std::string& bus_id) {
+  std::optional<DevicePath> nearest;
+  for (std::size_t gpu = 0; gpu < gpus.gpus.size(); ++gpu) {
+    if (gpus.gpus[gpu].bus_id != bus_id) continue;
+    for (const DevicePath& path : gpus.to_nics[gpu]) {
+      if (!nearest || path.level < nearest->level) nearest = path;
+    }
+  }
+  return nearest;
+}
+
+int CountEntries(const std::filesystem::path& folder) {
+  std::error_code error;
+  const std::filesystem::directory_iterator entries(folder, error);
+  if (error) return 0;
+  return static_cast<int>(std::distance(begin(entries), end(entries)));
+}
+
+}  // namespace
+
+GdrFacts FindGdrFacts(Device& device, const UcxWire& wire, const GpuTopology& gpus,
+                      const std::filesystem::path& sysfs) {
+  GdrFacts facts;
+  facts.device_reason = device.WhyNoRdma();
+  facts.has_dma_buf = device.has_dma_buf();
+  facts.ucx_knows_gpus = wire.KnowsGpuMemory();
+  facts.ucx_version = ReadBuild().ucx;
+  facts.has_module = std::filesystem::exists(sysfs / "module/nvidia_peermem") ||
+                     std::filesystem::exists(sysfs / "module/nv_peer_mem");
+  facts.nics = CountEntries(sysfs / "class/infiniband");
+  facts.to_nic = NearestPath(gpus, device.id());
+  return facts;
+}
+
+std::string WhyNoGdr(const GdrFacts& facts) {
+  if (facts.nics == 0) return "no RDMA network card";
+  if (!facts.device_reason.empty()) return facts.device_reason;
+  if (!facts.ucx_knows_gpus) {
+    return Concat("UCX ", facts.ucx_version, " was built without CUDA, or finds none");
+  }
+  if (!facts.has_module && !facts.has_dma_buf) {
+    return "neither the kernel module nvidia_peermem is loaded, nor does the driver share DMA-BUFs";
+  }
+  if (facts.to_nic && facts.to_nic->level > GpuLevel::kHostBridge) {
+    return Concat("the nearest RDMA card is at distance ", facts.to_nic->text, " (",
+                  Name(facts.to_nic->level), "), expected at most a host bridge");
+  }
+  return "";
+}
+
+}  // namespace hockney
