@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
+#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <stdexcept>
 
 #include "bench/cell.h"
@@ -13,6 +12,7 @@
 #include "collectives/baselines/mpi/mpi_baseline.h"
 #include "collectives/levels.h"
 #include "collectives/partners.h"
+#include "topology/gather_json.h"
 #include "tuner/bandwidth.h"
 
 namespace hockney {
@@ -177,11 +177,9 @@ std::string FindTransport(const SweepContext& context, const Cell& cell, const V
     const bool is_far = std::binary_search(connected.begin(), connected.end(), peer);
     kinds.insert(is_far ? FarTransport(context, peer) : near);
   }
-  const std::string mine = fmt::format("{}", fmt::join(kinds, "+"));
-  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(mine)))) {
-    std::istringstream theirs(
-        std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-    for (std::string kind; std::getline(theirs, kind, '+');) kinds.insert(kind);
+  const nlohmann::ordered_json mine(kinds);
+  for (const auto& theirs : GatherJson(session, mine)) {
+    for (const auto& kind : theirs) kinds.insert(kind.get<std::string>());
   }
   return fmt::format("{}", fmt::join(kinds, "+"));
 }

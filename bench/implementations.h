@@ -1,7 +1,6 @@
 #pragma once
 
-#include <span>
-#include <string>
+#include <vector>
 
 namespace hockney {
 
@@ -13,6 +12,6 @@ struct Implementation {
 };
 
 // All of them, built or not.
-std::span<const Implementation> AllImplementations();
+std::vector<Implementation> AllImplementations();
 
 }  // namespace hockney

@@ -75,6 +75,22 @@ TEST_P(KilledRankTest, OthersEndWithFourAndNameIt) {
 }
 INSTANTIATE_TEST_SUITE_P(EachRank, KilledRankTest, ::testing::Values(0, 1, 2));
 
+// Ranks whose data is moved by blocks of a device, here threads of this CPU.
+TEST(FaultsTest, ALostRankEndsTheOthersOnTheirDevices) {
+  const ScratchFolder folder;
+  const std::string run = folder.Path("run");
+  const Outcome outcome = RunAndDisturb(
+      Quiet(HOCKNEY_ON_THREADS
+            " sweep all_reduce --memory cuda --peer-memory fd -b 8 -e 16M --row-budget 200ms -G 0 "
+            "--progress never --local-processes 3 --out " +
+            run),
+      run, "kill -9 $2");
+  EXPECT_EQ(outcome.exit_code, 4) << outcome.err;
+  EXPECT_EQ(CountLines(outcome.err), 1U) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("lost rank 1 on "));
+  EXPECT_FALSE(AnyLeft(run));
+}
+
 // Writes each rank's exit code to a file; the launcher makes its own code of them.
 std::string RecordingCodes(const std::string& folder) {
   std::ofstream script(folder + "/wrap");

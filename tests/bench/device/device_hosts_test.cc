@@ -1,0 +1,57 @@
+// Sweeps on memory of devices of several hosts: threads of the CPU in place of GPUs, network
+// namespaces in place of hosts, and the proxy between them.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+
+#include "tests/requirements.h"
+#include "tests/scratch_folder.h"
+#include "tests/scripts/virtual_cluster.h"
+#include "tuner/records.h"
+
+namespace hockney {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::Outcome;
+using testing::ScratchFolder;
+using testing::VirtualCluster;
+
+constexpr char kSweep[] = HOCKNEY_ON_THREADS
+    " sweep all_reduce --memory cuda --peer-memory fd --algorithm ring,two_shot -b 1K -e 64K -f 64 "
+    "-n 1 -w 0 -G 0 ";
+
+bool MayRun(const VirtualCluster& cluster) {
+  return cluster.UpOrSkip("--racks 1 --hosts 2") &&
+         RequireOrSkip("mpi", testing::HasMpirun(), "mpirun is not installed");
+}
+
+TEST(DeviceHostsTest, MessagesGoThroughMemoryOfTheHost) {
+  const VirtualCluster cluster;
+  if (!MayRun(cluster)) return;
+  const ScratchFolder folder;
+  const Outcome outcome = cluster.Run("-n 2", kSweep + ("--out " + folder.Path("run")));
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  std::set<std::string> algorithms;
+  for (const SweepRow& row : ReadSweep(folder.Path("run"))) {
+    if (row.status != Status::kOk) continue;
+    EXPECT_EQ(row.transport, "ucx:tcp+staged");
+    EXPECT_EQ(row.errors, 0U);
+    algorithms.insert(row.algorithm);
+  }
+  EXPECT_TRUE(algorithms.contains("ring"));
+  EXPECT_EQ(ReadRun(folder.Path("run"))["no_gdr_because"], "rank 0: no RDMA network card");
+}
+
+TEST(DeviceHostsTest, WhatIsRequiredAndMissingEndsTheRunWithTheReason) {
+  const VirtualCluster cluster;
+  if (!MayRun(cluster)) return;
+  const Outcome outcome = cluster.Run("-n 2", kSweep + std::string("--require gdr"));
+  EXPECT_THAT(outcome.err, HasSubstr("--require gdr: rank 0: no RDMA network card"));
+}
+
+}  // namespace
+}  // namespace hockney
