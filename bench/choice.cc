@@ -25,8 +25,9 @@ std::string ChoiceOf(const SweepRow& row) {
 bool IsCompared(const SweepRow& row, const RowFilter& filter) {
   return row.status == Status::kOk && row.time_us_median && row.mode == filter.mode &&
          row.nodes.value_or(1) == filter.nodes && row.groups == filter.groups &&
-         row.memory_kind == filter.memory_kind && !row.graph && row.buffers == "refreshed" &&
-         row.dtype == DataType::kFloat32 && row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
+         (row.memory_kind == "cuda") == filter.on_gpus && !row.graph &&
+         row.buffers == "refreshed" && row.dtype == DataType::kFloat32 &&
+         row.op.value_or(ReduceOp::kSum) == ReduceOp::kSum;
 }
 
 bool IsToChoose(std::int64_t launch) { return launch % 2 == 0; }

@@ -26,7 +26,7 @@ struct RowFilter {
   std::string mode = "isolated";
   std::int64_t nodes = 1;
   std::string groups = {};  // SweepRow::groups
-  std::string memory_kind = "host";
+  bool on_gpus = false;
 };
 
 // Groups the rows that may be compared: measured, as the filter says, refreshed buffers, float32,

@@ -60,12 +60,12 @@ std::string SeriesReport(std::span<const SweepRow> rows) {
                                                   "launches"}};
   std::size_t fewest = 0;
   // Groups at once, by their nodes.
-  std::set<std::tuple<std::int64_t, std::string, std::string>> parts;
+  std::set<std::tuple<std::int64_t, std::string, bool>> parts;
   for (const SweepRow& row : rows) {
-    parts.emplace(row.nodes.value_or(1), row.groups, row.memory_kind);
+    parts.emplace(row.nodes.value_or(1), row.groups, row.memory_kind == "cuda");
   }
-  for (const auto& [nodes, groups, memory] : parts) {
-    const RowFilter filter{.nodes = nodes, .groups = groups, .memory_kind = memory};
+  for (const auto& [nodes, groups, on_gpus] : parts) {
+    const RowFilter filter{.nodes = nodes, .groups = groups, .on_gpus = on_gpus};
     for (const auto& [key, cell] : GroupCells(rows, filter)) {
       const std::size_t launches = AddLine(cell, key, groups, table);
       if (launches > 0) fewest = fewest == 0 ? launches : std::min(fewest, launches);

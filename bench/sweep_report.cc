@@ -71,6 +71,8 @@ std::string DescribeChoice(const SweepRow& row) {
   std::string text = AlgorithmOf(row);
   if (row.implementation == "nccl") {
     text = "nccl " + FindParameter(row, "library");
+    const std::string path = FindParameter(row, "path");  // versions may be the same
+    if (!path.empty()) text += " of " + path;
     if (row.algorithm != "default") text += " " + row.algorithm;
   }
   if (!row.protocol.empty() && row.protocol != "simple") text += " " + row.protocol;

@@ -30,16 +30,6 @@ Level FarthestInside(const Topology& topology, int node) {
   return farthest;
 }
 
-// Of the levels that some ranks have between them.
-Json LegendOf(const Topology& topology) {
-  const std::vector<long long> pairs = topology.pairs_by_level();
-  std::vector<Level> levels = {Level::kSelf};
-  for (const Level level : kAllLevels) {
-    if (pairs[static_cast<std::size_t>(level)] > 0) levels.push_back(level);
-  }
-  return Legend(levels);
-}
-
 // Rows of letters of a square matrix.
 template <class LevelOf>
 Json LetterRows(int count, const LevelOf& level_of) {
@@ -55,13 +45,13 @@ Json LetterRows(int count, const LevelOf& level_of) {
 Json MatrixJson(const Topology& topology) {
   if (topology.ranks() <= kMostMatrixRanks) {
     return {{"between", "ranks"},
-            {"legend", LegendOf(topology)},
+            {"legend", Legend(kAllLevels)},
             {"rows", LetterRows(topology.ranks(),
                                 [&](int a, int b) { return topology.LevelBetween(a, b); })}};
   }
   if (topology.nodes() > kMostMatrixHosts) return nullptr;
   return {{"between", "hosts"},
-          {"legend", LegendOf(topology)},
+          {"legend", Legend(kAllLevels)},
           {"rows", LetterRows(topology.nodes(), [&](int a, int b) {
              return a == b ? FarthestInside(topology, a) : topology.LevelBetweenNodes(a, b);
            })}};

@@ -38,6 +38,7 @@ Competitor MakeNccl(const SweepContext& context, NcclRow& nccl, const Cell& cell
   row.protocol = Lower(nccl.choice.protocol);
   if (nccl.choice.channels > 0) row.lanes = nccl.choice.channels;
   row.parameters = "library=" + (nccl.version.empty() ? nccl.library : nccl.version);
+  if (context.options->nccl_libraries.size() > 1) row.parameters += ";path=" + nccl.library;
   competitor.label = LabelOf(row);
   const Call call = MakeCall(cell, sets[0]);
   const std::string reason = nccl.baseline == nullptr ? nccl.reason : nccl.baseline->WhyNot(call);
