@@ -14,7 +14,7 @@ class Launch;
 using Runner = std::function<int(Launch& launch)>;
 
 // One sub-command of the program. To add one, write a file with `Command XCommand()`, declare it in
-// commands.h and name it in the list of main.cc.
+// commands.h and name it in the list of program.cc.
 struct Command {
   const char* name = "";
   // Adds the sub-command `name` with its options, its help and one example to `program`. The runner

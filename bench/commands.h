@@ -4,6 +4,7 @@
 
 namespace hockney {
 
+Command FitCommand();
 Command InfoCommand();
 Command LinksCommand();
 Command ListCommand();

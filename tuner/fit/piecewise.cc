@@ -14,7 +14,7 @@ namespace hockney {
 namespace {
 
 constexpr std::size_t kLeastPoints = 3;
-constexpr std::size_t kLeastOfSegment = 4;
+constexpr std::size_t kLeastOfSegment = 3;
 constexpr std::size_t kMostSegments = 8;
 constexpr std::size_t kLeastHeldOut = 8;
 constexpr int kIterations = 20;       // of the weights
@@ -221,12 +221,15 @@ std::vector<std::vector<Choice>> CutBest(const Points& points) {
   return best;
 }
 
-// Bayesian information criterion: two numbers a segment, and where each but the first begins.
+// Bayesian information criterion: two numbers a segment, and where each but the first begins. As
+// for Akaike's, numbers cost more where points are few; a segment may then have as few as three.
 double InformationOf(std::span<const Choice> cut, std::size_t points) {
   const auto count = static_cast<double>(points);
   const double error = std::max(cut.back().loss / count, kLeastScale * kLeastScale);
   const auto parameters = static_cast<double>(3 * cut.size() - 1);
-  return count * std::log(error) + parameters * std::log(count);
+  const double free = count - parameters - 1;
+  if (free <= 0) return std::numeric_limits<double>::infinity();
+  return count * std::log(error) + parameters * std::log(count) * count / free;
 }
 
 PiecewiseLine FitLine(const Points& points) {

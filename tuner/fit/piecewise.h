@@ -49,11 +49,12 @@ struct PiecewiseFit {
 
 // Fits as few segments as the points ask for. Within a segment the sum of squared relative errors
 // is least, with Huber's weights so that single points off the line do not move it; where segments
-// begin is found by dynamic programming, how many there are by the Bayesian information criterion.
-// A segment has four points or more. Points may come in any order; equal sizes are one point, their
-// median. Throws std::invalid_argument, saying why, for values that are not finite, times that are
-// not positive, negative sizes, fewer than three sizes, and times that do not grow with the size.
-// Source: relative piecewise fits against held-out points, reference 3.2; Huber's k = 1.345.
+// begin is found by dynamic programming, how many there are by the Bayesian information criterion,
+// corrected for few points. A segment has three points or more. Points may come in any order; equal
+// sizes are one point, their median. Throws std::invalid_argument, saying why, for values that are
+// not finite, times that are not positive, negative sizes, fewer than three sizes, and times that
+// do not grow with the size. Source: relative piecewise fits against held-out points,
+// reference 3.2; Huber's k = 1.345.
 PiecewiseFit FitPiecewise(std::span<const SizePoint> points);
 
 }  // namespace hockney

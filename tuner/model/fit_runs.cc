@@ -1,0 +1,205 @@
+#include "tuner/model/fit_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <stdexcept>
+#include <tuple>
+
+#include "topology/check.h"
+#include "tuner/statistics.h"
+
+namespace hockney {
+namespace {
+
+double GBps(std::uint64_t bytes, double us) { return static_cast<double>(bytes) / us / 1e3; }
+
+// The points' fit, or nothing after the reason was noted.
+std::optional<PiecewiseFit> TryFit(const std::string& what, std::span<const SizePoint> points,
+                                   std::vector<std::string>& refused) {
+  try {
+    return FitPiecewise(points);
+  } catch (const std::invalid_argument& reason) {
+    refused.push_back(fmt::format("{}: {}", what, reason.what()));
+    return std::nullopt;
+  }
+}
+
+// Median times by what was measured at once.
+using Times = std::map<std::uint64_t, std::vector<double>>;
+
+std::map<std::uint64_t, double> Medians(const Times& times) {
+  std::map<std::uint64_t, double> medians;
+  for (const auto& [bytes, all] : times) medians[bytes] = Median(all);
+  return medians;
+}
+
+// The largest message that several pairs sent at once, with all numbers of pairs; one pair sent it
+// alone, too.
+std::optional<LevelModel::Saturation> FindSaturation(std::span<const LinkRow> rows,
+                                                     const std::string& level) {
+  std::map<std::uint64_t, std::map<std::int64_t, std::vector<double>>> by_size;
+  for (const LinkRow& row : rows) {
+    if (row.level == level && !row.duplex) {
+      by_size[row.size_bytes][row.pairs].push_back(row.time_us_median);
+    }
+  }
+  for (auto size = by_size.rbegin(); size != by_size.rend(); ++size) {
+    const auto& [bytes, by_pairs] = *size;
+    if (by_pairs.size() < 2 || !by_pairs.contains(1)) continue;
+    LevelModel::Saturation found{.points = by_pairs.size()};
+    for (const auto& [pairs, times] : by_pairs) {
+      const double rate = GBps(bytes * static_cast<std::uint64_t>(pairs), Median(times));
+      if (pairs == 1) found.one_GBps = rate;
+      found.all_GBps = std::max(found.all_GBps, rate);
+      found.most_pairs = pairs;
+    }
+    return found;
+  }
+  return std::nullopt;
+}
+
+void FitDuplex(const Times& one_way, const Times& both, LevelModel& model) {
+  const auto alone = Medians(one_way);
+  std::vector<double> ratios;
+  for (const auto& [bytes, us] : Medians(both)) {
+    const auto found = alone.find(bytes);
+    if (found != alone.end()) ratios.push_back(us / found->second);
+  }
+  if (ratios.empty()) return;
+  model.duplex_ratio = Median(ratios);
+  model.duplex_points = ratios.size();
+}
+
+// What run.json of `hockney links` says of the level, median over runs.
+std::optional<double> OfRuns(std::span<const RunRecords> runs, const std::string& level,
+                             const char* key) {
+  std::vector<double> values;
+  for (const RunRecords& run : runs) {
+    if (!run.run.is_object() || !run.run.contains("levels")) continue;
+    for (const auto& each : run.run["levels"]) {
+      if (each.value("level", "") != level || !each.contains(key)) continue;
+      if (each[key].is_number()) values.push_back(each[key].get<double>());
+    }
+  }
+  return values.empty() ? std::nullopt : std::optional<double>(Median(values));
+}
+
+void FitLevels(std::span<const RunRecords> runs, Model& model) {
+  std::vector<LinkRow> rows;
+  std::vector<std::string> levels;  // in the order of the runs, near first
+  for (const RunRecords& run : runs) {
+    for (const LinkRow& row : run.links) {
+      if (!(row.time_us_median > 0)) continue;
+      rows.push_back(row);
+      if (std::find(levels.begin(), levels.end(), row.level) == levels.end()) {
+        levels.push_back(row.level);
+      }
+    }
+  }
+  for (const std::string& level : levels) {
+    Times one_way;
+    Times both;
+    for (const LinkRow& row : rows) {
+      if (row.level != level || row.pairs != 1) continue;
+      (row.duplex ? both : one_way)[row.size_bytes].push_back(row.time_us_median);
+    }
+    std::vector<SizePoint> points;
+    for (const auto& [bytes, us] : Medians(one_way)) {
+      points.push_back({static_cast<double>(bytes), us / 1e6});
+    }
+    const auto fit = TryFit("level " + level, points, model.refused);
+    if (!fit) continue;
+    LevelModel found{.level = level, .fit = *fit};
+    FitDuplex(one_way, both, found);
+    found.saturation = FindSaturation(rows, level);
+    found.gap_us = OfRuns(runs, level, "gap_us");
+    found.overhead_us = OfRuns(runs, level, "overhead_us");
+    model.levels.push_back(std::move(found));
+  }
+}
+
+// What tells a row's choice apart from others of its collective, whatever the size.
+std::string ChoiceOf(const SweepRow& row) {
+  std::string text = AlgorithmOf(row);
+  if (!row.protocol.empty()) text += " " + row.protocol;
+  if (row.lanes) text += fmt::format(" x{}", *row.lanes);
+  for (const char* key : {"store", "library", "path"}) {
+    const std::string value = FindParameter(row, key);
+    if (!value.empty()) text += fmt::format(" {}={}", key, value);
+  }
+  if (row.graph) text += fmt::format(" graph={}", *row.graph);
+  return text;
+}
+
+AlgorithmModel KeyOf(const SweepRow& row) {
+  const PiecewiseLine none({{.begin_bytes = 0, .alpha_seconds = 0, .beta_seconds_per_byte = 1}});
+  return {.collective = row.collective,
+          .implementation = row.implementation,
+          .choice = ChoiceOf(row),
+          .ranks = row.ranks,
+          .nodes = row.nodes.value_or(1),
+          .in_place = row.in_place.value_or(false),
+          .memory_kind = row.memory_kind,
+          .dtype = row.dtype ? std::string(Name(*row.dtype)) : "",
+          .mode = row.mode,
+          .fit = {.line = none}};
+}
+
+auto Tie(const AlgorithmModel& m) {
+  return std::tie(m.collective, m.implementation, m.choice, m.ranks, m.nodes, m.in_place,
+                  m.memory_kind, m.dtype, m.mode);
+}
+
+void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
+  const auto less = [](const AlgorithmModel& a, const AlgorithmModel& b) {
+    return Tie(a) < Tie(b);
+  };
+  std::map<AlgorithmModel, std::vector<SizePoint>, decltype(less)> points(less);
+  for (const RunRecords& run : runs) {
+    for (const SweepRow& row : run.sweep) {
+      const bool counts = row.status == Status::kOk && row.time_us_median && row.groups.empty() &&
+                          row.root.value_or(0) == 0 && row.buffers == "refreshed" &&
+                          row.size_bytes > 0;
+      if (!counts) continue;
+      points[KeyOf(row)].push_back(
+          {static_cast<double>(row.size_bytes), *row.time_us_median / 1e6});
+    }
+  }
+  for (const auto& [key, curve] : points) {
+    const std::string what = fmt::format("{} {} {}, {} ranks", Name(key.collective),
+                                         key.implementation, key.choice, key.ranks);
+    const auto fit = TryFit(what, curve, model.refused);
+    if (!fit) continue;
+    model.algorithms.push_back(key);
+    model.algorithms.back().fit = *fit;
+  }
+}
+
+}  // namespace
+
+RunRecords ReadRecords(const std::string& path) {
+  namespace fs = std::filesystem;
+  RunRecords records{.path = path, .run = ReadRun(path)};
+  const bool has_links = fs::exists(fs::path(path) / "links.csv");
+  const bool has_sweep = fs::exists(fs::path(path) / "sweep.csv");
+  if (!has_links && !has_sweep) {
+    throw InputError(fmt::format("{}: expected a run folder with links.csv or sweep.csv", path));
+  }
+  if (has_links) records.links = ReadLinks(path);
+  if (has_sweep) records.sweep = ReadSweep(path);
+  return records;
+}
+
+Model FitRuns(std::span<const RunRecords> runs) {
+  Model model;
+  for (const RunRecords& run : runs) model.runs.push_back(run.path);
+  FitLevels(runs, model);
+  FitAlgorithms(runs, model);
+  return model;
+}
+
+}  // namespace hockney

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tuner/model/model.h"
+#include "tuner/records.h"
+
+namespace hockney {
+
+// What a run folder holds.
+struct RunRecords {
+  std::string path = {};
+  nlohmann::ordered_json run = {};  // run.json, null if there is none
+  std::vector<LinkRow> links = {};
+  std::vector<SweepRow> sweep = {};
+};
+
+// Reads links.csv, sweep.csv and run.json of a folder, those that are there. Throws InputError,
+// naming file and line, for what cannot be read, and for a folder with neither of the two.
+RunRecords ReadRecords(const std::string& path);
+
+// Fits every level of the links, and every choice of the sweeps that was measured right at three
+// sizes or more. Rows of several runs count together. What cannot be fitted is told in
+// Model::refused.
+Model FitRuns(std::span<const RunRecords> runs);
+
+}  // namespace hockney
