@@ -12,6 +12,7 @@
 #include "collectives/baselines/mpi/mpi_baseline.h"
 #include "collectives/levels.h"
 #include "collectives/partners.h"
+#include "topology/check.h"
 #include "topology/gather_json.h"
 #include "tuner/bandwidth.h"
 
@@ -180,6 +181,13 @@ std::string FindTransport(const SweepContext& context, const Cell& cell, const V
   const nlohmann::ordered_json mine(kinds);
   for (const auto& theirs : GatherJson(session, mine)) {
     for (const auto& kind : theirs) kinds.insert(kind.get<std::string>());
+  }
+  const bool is_staged = std::any_of(kinds.begin(), kinds.end(), [](const std::string& kind) {
+    return kind.ends_with("+staged");
+  });
+  if (context.options->requires_gdr && is_staged) {
+    throw Agreed<EnvironmentError>(
+        fmt::format("--require gdr: messages go by {}", fmt::join(kinds, " and ")));
   }
   return fmt::format("{}", fmt::join(kinds, "+"));
 }

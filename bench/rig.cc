@@ -278,7 +278,7 @@ void Rig::MakeTimer() {
 void Rig::SetUp(std::span<const Cell> cells) {
   FindPlacement();
   if (on_devices()) {
-    device_ = std::make_unique<RankDevice>(session_, local_, launch_.devices());
+    device_ = std::make_unique<DeviceOfRank>(session_, local_, launch_.devices());
     llc_ = {.bytes = options_.llc_bytes.value_or(device_->cache_bytes()),
             .source = options_.llc_bytes ? llc_.source : "second-level cache of the GPU"};
   }

@@ -9,8 +9,8 @@
 #include "bench/clock/run_clock.h"
 #include "bench/device/device_clock.h"
 #include "bench/device/device_ground.h"
+#include "bench/device/device_of_rank.h"
 #include "bench/device/nccl_rows.h"
-#include "bench/device/rank_device.h"
 #include "bench/facts.h"
 #include "bench/groups/rank_groups.h"
 #include "bench/launch.h"
@@ -74,7 +74,7 @@ class Rig {
   std::size_t most_local_ranks_ = 1;        // of the group on one host, the same on all
   std::optional<RankPlacement> placement_;  // within the group; empty: it is on one host
   nlohmann::ordered_json facts_;
-  std::unique_ptr<RankDevice> device_;  // null: buffers are on the host
+  std::unique_ptr<DeviceOfRank> device_;  // null: buffers are on the host
   std::optional<ProxyPath> path_;  // of all ranks, chosen with the first ground of several hosts
   std::string why_no_gdr_ = "all ranks are on one host";
   Ground all_;   // nothing without --split

@@ -212,6 +212,9 @@ std::unique_ptr<Reporter> MakeReporter(const SweepTexts& texts, const SweepOptio
   if (ParseChoice("--format", texts.format, kFormats) == 0) {
     return std::make_unique<TextReporter>(options);
   }
+  if (options.memory == MemoryKind::kCuda) {
+    FailOption("--format", texts.format, "text with --memory cuda: this table is of host memory");
+  }
   if (options.collectives.size() != 1) {
     FailOption("--format", texts.format, "one collective with this format");
   }

@@ -145,8 +145,12 @@ void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options) {
   if (on_gpus) {
     fmt::print(
         "times by the GPU, the longest of any rank; streamed: by the host around calls that follow "
-        "each other; graph: a call of {} captured ones\n",
-        options.graph_calls.value_or(10));
+        "each other; vs nccl: the first of its rows where a size has several\n");
+  }
+  const auto graph =
+      std::find_if(rows.begin(), rows.end(), [](const SweepRow& row) { return row.graph; });
+  if (graph != rows.end()) {
+    fmt::print("graph: a call of {} that are captured and repeated by the GPU\n", *graph->graph);
   }
   if (any([](const SweepRow& row) { return row.oversubscribed.value_or(false); })) {
     if (on_gpus) {

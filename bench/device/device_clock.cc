@@ -31,8 +31,8 @@ std::int64_t DeviceClock::TimeIsolated(DeviceCall& call) {
     call.launch().Enqueue();
     end_->Enqueue();
   }
-  call.Wait();
-  barrier_.Wait();
+  DeviceCall* const both[] = {&barrier_, &call};
+  WaitForCalls(both);
   return std::llround(end_->SecondsSince(*begin_) * 1e9);
 }
 
@@ -40,10 +40,8 @@ std::int64_t DeviceClock::TimeStreamed(std::span<DeviceCall* const> calls) {
   barrier_.Run();
   const std::int64_t begin = NowNs();
   for (DeviceCall* call : calls) call->launch().Enqueue();
-  calls.back()->Wait();
-  const std::int64_t spent = NowNs() - begin;
-  for (DeviceCall* call : calls) call->Wait();  // all have ended; whether each did its work
-  return spent;
+  WaitForCalls(calls);
+  return NowNs() - begin;
 }
 
 double DeviceClock::LaunchNs() {
@@ -53,19 +51,26 @@ double DeviceClock::LaunchNs() {
     const std::int64_t begin = NowNs();
     barrier_.launch().Enqueue();
     times.push_back(static_cast<double>(NowNs() - begin));
-    barrier_.Wait();
+    DeviceCall* const barrier = &barrier_;
+    WaitForCalls({&barrier, 1});
   }
   return Median(times);
 }
 
 GraphCall::GraphCall(Device& device, std::span<DeviceCall* const> calls)
-    : calls_(calls.begin(), calls.end()), graph_(device.MakeGraph(LaunchesOf(calls))) {}
+    : DeviceCall(device),
+      calls_(calls.begin(), calls.end()),
+      graph_(device.MakeGraph(LaunchesOf(calls))) {}
 
-void GraphCall::Wait() {
-  for (DeviceCall* call : calls_) call->Wait();
+void GraphCall::StartWaiting() {
+  for (DeviceCall* call : calls_) call->StartWaiting();
+}
+void GraphCall::Progress() { calls_.front()->Progress(); }
+void GraphCall::CheckCompleted() {
+  for (DeviceCall* call : calls_) call->CheckCompleted();
 }
 
 DeviceCopy::DeviceCopy(Device& device, std::span<std::byte> room)
-    : copy_(device, room), end_(device.MakeMark()) {}
+    : DeviceCall(device), copy_(device, room) {}
 
 }  // namespace hockney

@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "collectives/executors/cuda/device_queue.h"
 
@@ -32,13 +34,20 @@ class DeviceClock {
   std::unique_ptr<DeviceMark> end_;
 };
 
-// Calls as one, by a graph that the device repeats without the host.
+// Calls as one, by a graph that the device repeats without the host. All use the same connections
+// or communicator, so the host does for one what it does for all.
 class GraphCall : public DeviceCall {
  public:
   // Captures them; they outlive it.
   GraphCall(Device& device, std::span<DeviceCall* const> calls);
   DeviceLaunch& launch() override { return *graph_; }
-  void Wait() override;
+
+ protected:
+  void StartWaiting() override;
+  void Progress() override;
+  void CheckCompleted() override;
+  bool has_left() override { return calls_.front()->has_left(); }
+  std::string WhyNotLeft() override { return calls_.front()->WhyNotLeft(); }
 
  private:
   std::vector<DeviceCall*> calls_;
@@ -51,7 +60,6 @@ class DeviceCopy : public DeviceCall {
   // Copies the first half of `room` into the second.
   DeviceCopy(Device& device, std::span<std::byte> room);
   DeviceLaunch& launch() override { return copy_; }
-  void Wait() override { WaitForQueue(*end_); }
   std::size_t bytes() const { return copy_.bytes(); }  // read, and written
 
  private:
@@ -67,7 +75,6 @@ class DeviceCopy : public DeviceCall {
   };
 
   Launch copy_;
-  std::unique_ptr<DeviceMark> end_;
 };
 
 }  // namespace hockney

@@ -27,6 +27,20 @@ std::string Lower(std::string text) {
   return text;
 }
 
+// Whether NCCL has no call for it, or one that no NCCL_ALGO concerns.
+bool IsByMessages(Collective collective) {
+  switch (collective) {
+    case Collective::kAllToAll:
+    case Collective::kAllToAllV:
+    case Collective::kGather:
+    case Collective::kScatter:
+    case Collective::kSendRecv:
+      return true;
+    default:
+      return false;
+  }
+}
+
 Competitor MakeNccl(const SweepContext& context, NcclRow& nccl, const Cell& cell,
                     std::span<const BufferSet> sets) {
   Competitor competitor;
@@ -41,26 +55,32 @@ Competitor MakeNccl(const SweepContext& context, NcclRow& nccl, const Cell& cell
   if (context.options->nccl_libraries.size() > 1) row.parameters += ";path=" + nccl.library;
   competitor.label = LabelOf(row);
   const Call call = MakeCall(cell, sets[0]);
-  const std::string reason = nccl.baseline == nullptr ? nccl.reason : nccl.baseline->WhyNot(call);
+  std::string reason = nccl.baseline == nullptr ? nccl.reason : nccl.baseline->WhyNot(call);
+  if (reason.empty() && nccl.is_told() && IsByMessages(cell.collective)) {
+    reason = "NCCL does this by sends and receives, which have no algorithm to choose";
+  }
   if (!reason.empty()) {
     Skip(competitor, Status::kSkipped, reason);
     return competitor;
   }
   context.watchdog->SetActivity("the first call of NCCL");
+  std::string mine;
   try {
-    RunOnAllOrThrow(*context.session, [&] {
-      for (const BufferSet& set : sets) {
-        auto on_device = nccl.baseline->Prepare(context.device->OnDevice(MakeCall(cell, set)));
-        competitor.on_device.push_back(on_device.get());
-        competitor.prepared.push_back(std::move(on_device));
-      }
-      // NCCL connects and allocates in the first call, which must not be while the queue is held.
-      competitor.prepared[0]->Run();
-    });
-  } catch (const BackendError& error) {  // it was told to do what it cannot; another call may do
-    Skip(competitor, Status::kSkipped, error.what());
-    nccl.Connect(*context.session, context.device->device());
+    for (const BufferSet& set : sets) {
+      auto on_device = nccl.baseline->Prepare(context.device->OnDevice(MakeCall(cell, set)));
+      competitor.on_device.push_back(on_device.get());
+      competitor.prepared.push_back(std::move(on_device));
+    }
+    // NCCL connects and allocates in the first call, which must not be while the queue is held.
+    competitor.prepared[0]->Run();
+  } catch (const std::exception& error) {
+    mine = error.what();
   }
+  const std::string failure = FirstReason(*context.session, mine);
+  if (failure.empty()) return competitor;
+  // It was told to do what it cannot; another call may do.
+  Skip(competitor, Status::kSkipped, failure);
+  nccl.Connect(*context.session, context.device->device());
   return competitor;
 }
 
@@ -114,7 +134,13 @@ std::vector<Competitor> MakeGraphCompetitors(const SweepContext& context,
   for (const Competitor& of : competitors) {
     if (of.on_device.empty() || of.row.status != Status::kOk) continue;
     if (asked ? *asked == 0 : !IsShort(context, of)) continue;
-    graphs.push_back(MakeGraph(context, of, asked.value_or(kGraphCalls)));
+    try {
+      RunOnAllOrThrow(*context.session, [&] {
+        graphs.push_back(MakeGraph(context, of, asked.value_or(kGraphCalls)));
+      });
+    } catch (const BackendError&) {
+      continue;  // some rank cannot capture it; the row itself stays
+    }
   }
   return graphs;
 }

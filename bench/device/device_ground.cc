@@ -11,14 +11,17 @@ constexpr std::size_t kLeastScratchBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-DeviceGround::DeviceGround(Session& session, Session& local, const RankDevice& device,
+DeviceGround::DeviceGround(Session& session, Session& local, const DeviceOfRank& device,
                            UcxWire* wire, std::span<std::byte> host, const Options& options)
     : device_(device),
       host_(host),
       kind_(options.kind),
       path_(options.path),
       is_threads_(session.kind() == RankKind::kThreads),
-      end_(device.device().MakeMark()) {
+      end_(device.device().MakeMark()),
+      // Twice the cache. Made now, while nothing runs that waits for another rank.
+      scratch_(device.device().Allocate(std::max(2 * device.cache_bytes(), kLeastScratchBytes),
+                                        PeerMemoryKind::kCudaIpc)) {
   if (wire == nullptr) {
     domain_ = std::make_unique<CudaDomain>(session, device.device(), options.domain, kind_);
   } else {
@@ -74,28 +77,18 @@ void DeviceGround::Refresh(const BufferSet& set) {
   if (!set.input().empty()) {
     device().EnqueueFill({OnDevice(set.input().data()), set.input().size()}, BufferSet::kFreshByte);
   }
-  if (!set.output().empty()) {  // reads it, in parts that the scratch has room for
-    const std::size_t room = FindScratch().bytes();
-    for (std::size_t at = 0; at < set.output().size(); at += room) {
-      device().EnqueueCopy(FindScratch().data(), OnDevice(set.output().data()) + at,
-                           std::min(room, set.output().size() - at));
-    }
+  // Reads it, in parts that the scratch has room for.
+  const std::size_t room = scratch_->bytes();
+  for (std::size_t at = 0; at < set.output().size(); at += room) {
+    device().EnqueueCopy(scratch_->data(), OnDevice(set.output().data()) + at,
+                         std::min(room, set.output().size() - at));
   }
   WaitForQueue(*end_);
 }
 
 void DeviceGround::FlushCache() {
-  device().EnqueueFill({FindScratch().data(), FindScratch().bytes()}, std::byte{1});
+  device().EnqueueFill({scratch_->data(), scratch_->bytes()}, std::byte{1});
   WaitForQueue(*end_);
-}
-
-// Twice the cache.
-DeviceBuffer& DeviceGround::FindScratch() {
-  if (scratch_ == nullptr) {
-    scratch_ = device().Allocate(std::max(2 * device_.cache_bytes(), kLeastScratchBytes),
-                                 PeerMemoryKind::kCudaIpc);
-  }
-  return *scratch_;
 }
 
 }  // namespace hockney

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "bench/buffers.h"
-#include "bench/device/rank_device.h"
+#include "bench/device/device_of_rank.h"
 #include "collectives/executors/cuda/cuda_executor.h"
 #include "collectives/executors/cuda/ucx_proxy.h"
 #include "collectives/wire/ucx_wire.h"
@@ -27,7 +27,7 @@ class DeviceGround {
   // Collective over `session`; `local` is its part on this host, and `wire`, null where that is all
   // of it, connects to the others. All arguments outlive the ground. `host` is this rank's memory
   // of the host, as large as the arena or empty.
-  DeviceGround(Session& session, Session& local, const RankDevice& device, UcxWire* wire,
+  DeviceGround(Session& session, Session& local, const DeviceOfRank& device, UcxWire* wire,
                std::span<std::byte> host, const Options& options);
 
   Device& device() const { return device_.device(); }
@@ -56,9 +56,8 @@ class DeviceGround {
 
  private:
   std::byte* OnDevice(std::byte* host) const;
-  DeviceBuffer& FindScratch();
 
-  const RankDevice& device_;
+  const DeviceOfRank& device_;
   std::span<std::byte> host_;
   PeerMemoryKind kind_;
   ProxyPath path_;
@@ -67,7 +66,7 @@ class DeviceGround {
   std::unique_ptr<CudaDomain> domain_;
   std::unique_ptr<CudaExecutor> executor_;
   std::unique_ptr<DeviceMark> end_;
-  std::shared_ptr<DeviceBuffer> scratch_;  // made when it is wanted first
+  std::shared_ptr<DeviceBuffer> scratch_;
 };
 
 }  // namespace hockney

@@ -17,7 +17,9 @@ constexpr const char* kNeedsDevices = "--memory cuda beside it";
 // Throws UsageError if the option was given.
 void Refuse(const CLI::App& command, const char* option, const std::string& expected) {
   const CLI::Option* given = command.get_option(option);
-  if (given->count() > 0) FailOption(option, given->results()[0], expected);
+  const bool is_graph = std::string_view(option) == "--graph";
+  if (given->count() > 0)
+    FailOption(is_graph ? "--graph (-G)" : option, given->results()[0], expected);
 }
 
 std::vector<std::string> ReadNames(const char* option, const std::string& text,
@@ -59,16 +61,17 @@ void AddDeviceTexts(CLI::App& command, DeviceTexts* texts) {
                   "libnccl.so.2")
       ->type_name("PATH")
       ->allow_extra_args(false);
-  command.add_option("--nccl-algorithm", texts->nccl_algorithms,
-                     "What NCCL is told to take, each in turn: ring, tree, collnetdirect, "
-                     "collnetchain, nvls, nvlstree, pat. Default: its own choice");
+  command.add_option(
+      "--nccl-algorithm", texts->nccl_algorithms,
+      "What NCCL is told to take, each in turn: ring, tree, collnetdirect, "
+      "collnetchain, nvls, nvlstree, pat, or all. Between processes. Default: its own choice");
   command.add_option("--nccl-protocol", texts->nccl_protocols,
-                     "The same: ll, ll128, simple. Default: its own choice");
+                     "The same: ll, ll128, simple, or all. Default: its own choice");
   command.add_option("--nccl-channels", texts->nccl_channels,
                      "The same: numbers of channels. Default: its own choice");
   command.add_option("-G,--graph", texts->graph,
                      "Time also N calls captured in one graph; 0: none. Default: 10 where a call "
-                     "takes below 20 us");
+                     "takes below 20 us, none with --split");
   command.add_option("--require", texts->required,
                      "gdr: end with the reason where network cards cannot reach the GPUs' memory, "
                      "instead of sending through memory of the host");

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <system_error>
 
-#include "bench/build.h"
 #include "topology/concat.h"
 
 namespace hockney {
 namespace {
+
+constexpr int kFirstWithDmaBuf = 114;
 
 // The nearest card's path from the GPU with this bus id.
 std::optional<DevicePath> NearestPath(const GpuTopology& gpus, const std::string& bus_id) {
@@ -36,7 +37,7 @@ GdrFacts FindGdrFacts(Device& device, const UcxWire& wire, const GpuTopology& gp
   facts.device_reason = device.WhyNoRdma();
   facts.has_dma_buf = device.has_dma_buf();
   facts.ucx_knows_gpus = wire.KnowsGpuMemory();
-  facts.ucx_version = ReadBuild().ucx;
+  facts.ucx_version = UcxWire::Version();
   facts.has_module = std::filesystem::exists(sysfs / "module/nvidia_peermem") ||
                      std::filesystem::exists(sysfs / "module/nv_peer_mem");
   facts.nics = CountEntries(sysfs / "class/infiniband");
@@ -48,10 +49,12 @@ std::string WhyNoGdr(const GdrFacts& facts) {
   if (facts.nics == 0) return "no RDMA network card";
   if (!facts.device_reason.empty()) return facts.device_reason;
   if (!facts.ucx_knows_gpus) {
-    return Concat("UCX ", facts.ucx_version, " was built without CUDA, or finds none");
+    return Concat("UCX ", facts.ucx_version / 100, ".", facts.ucx_version % 100,
+                  " was built without CUDA, or finds none");
   }
-  if (!facts.has_module && !facts.has_dma_buf) {
-    return "neither the kernel module nvidia_peermem is loaded, nor does the driver share DMA-BUFs";
+  if (!facts.has_module && !(facts.has_dma_buf && facts.ucx_version >= kFirstWithDmaBuf)) {
+    return "the kernel module nvidia_peermem is not loaded, and DMA-BUFs need a driver that shares "
+           "them and UCX 1.14";
   }
   if (facts.to_nic && facts.to_nic->level > GpuLevel::kHostBridge) {
     return Concat("the nearest RDMA card is at distance ", facts.to_nic->text, " (",

@@ -14,9 +14,9 @@ namespace hockney {
 struct GdrFacts {
   std::string device_reason = {};  // Device::WhyNoRdma
   bool ucx_knows_gpus = false;
-  std::string ucx_version = {};
+  int ucx_version = 0;       // UcxWire::Version
   bool has_module = false;   // of the kernel, that gives a GPU's memory to network cards
-  bool has_dma_buf = false;  // which does the same without it
+  bool has_dma_buf = false;  // which does the same without it, for UCX from 1.14 on
   int nics = 0;              // RDMA cards of the host
   // The path to the nearest of them; empty: not known.
   std::optional<DevicePath> to_nic = {};

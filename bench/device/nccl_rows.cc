@@ -1,20 +1,15 @@
 #include "bench/device/nccl_rows.h"
 
+#include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <string_view>
 
-#include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/gather_json.h"
 
 namespace hockney {
 namespace {
-
-// Text without what RunOnAllOrThrow puts before it: every rank has the same reason.
-std::string WithoutRank(const std::string& text) {
-  constexpr std::string_view kFirst = "rank 0: ";
-  return text.starts_with(kFirst) ? text.substr(kFirst.size()) : text;
-}
 
 std::vector<std::string> OrDefault(const std::vector<std::string>& names) {
   return names.empty() ? std::vector<std::string>{""} : names;
@@ -22,27 +17,50 @@ std::vector<std::string> OrDefault(const std::vector<std::string>& names) {
 
 }  // namespace
 
+std::string FirstReason(Session& session, const std::string& mine) {
+  for (const auto& theirs : GatherJson(session, nlohmann::ordered_json(mine))) {
+    auto text = theirs.get<std::string>();
+    if (!text.empty()) return text;
+  }
+  return "";
+}
+
+// One that some rank cannot have is nobody's.
 void NcclRow::Connect(Session& session, Device& device) {
+  if (baseline != nullptr) baseline->Abandon();
   baseline.reset();
+  std::optional<NcclLibrary> loaded;
+  std::string mine;
   try {
-    std::optional<NcclLibrary> loaded;
-    RunOnAllOrThrow(session, [&] {
-      const bool is_told = !choice.algorithm.empty() || !choice.protocol.empty();
-      if (is_told && session.kind() == RankKind::kThreads) {
-        throw EnvironmentError(
-            "NCCL is told by the environment, which ranks that are threads share; processes can");
-      }
-      if (device.stream() == nullptr) throw EnvironmentError(device.name() + ": no GPU for NCCL");
-      loaded = NcclLibrary::Load(library);
-    });
+    const bool by_environment = !choice.algorithm.empty() || !choice.protocol.empty();
+    if (by_environment && session.kind() == RankKind::kThreads) {
+      throw EnvironmentError(
+          "NCCL is told by the environment, which ranks that are threads share; processes can");
+    }
+    if (device.stream() == nullptr) throw EnvironmentError(device.name() + ": no GPU for NCCL");
+    loaded = NcclLibrary::Load(library);
     version = loaded->version();
     file = loaded->file();
-    baseline = std::make_unique<NcclBaseline>(session, device, *loaded, choice);
-  } catch (const EnvironmentError& error) {
-    reason = WithoutRank(error.what());
-  } catch (const BackendError& error) {
-    reason = WithoutRank(error.what());
+  } catch (const std::exception& error) {
+    mine = error.what();
   }
+  reason = FirstReason(session, mine);
+  if (reason.empty()) {
+    const auto versions = GatherJson(session, nlohmann::ordered_json(version));
+    const bool alike = std::all_of(versions.begin(), versions.end(),
+                                   [&](const auto& theirs) { return theirs == versions[0]; });
+    if (!alike) reason = "the ranks found NCCLs of different versions";
+  }
+  if (!reason.empty()) return;
+  try {
+    baseline = std::make_unique<NcclBaseline>(session, device, *loaded, choice);
+  } catch (const std::exception& error) {
+    mine = error.what();
+  }
+  reason = FirstReason(session, mine);
+  if (reason.empty()) return;
+  if (baseline != nullptr) baseline->Abandon();
+  baseline.reset();
 }
 
 std::vector<NcclRow> MakeNcclRows(Session& session, Device& device, const SweepOptions& options) {

@@ -23,7 +23,8 @@ constexpr std::size_t kMostListedGroups = 16;
 
 // What rows of all groups share.
 auto CellOf(const SweepRow& row) {
-  return std::make_tuple(row.collective, row.dtype, row.op, row.root, row.in_place, row.count);
+  return std::make_tuple(row.collective, row.dtype, row.op, row.root, row.in_place, row.count,
+                         row.graph);
 }
 
 // The rows of one competitor in all groups.
@@ -63,7 +64,8 @@ std::vector<std::string> LineOf(const GroupedCell& cell, const GroupMembers& gro
   for (const auto& [variant, by_group] : cell.by_variant) {
     if (by_group.size() < groups.size()) continue;  // some group's row failed
     const double time = *Slowest(by_group).time_us_median;
-    if (by_group[0]->implementation == BaselineOf(*by_group[0])) baseline = time;
+    const bool is_baseline = by_group[0]->implementation == BaselineOf(*by_group[0]);
+    if (is_baseline && !baseline) baseline = time;
     if (best == nullptr || time < *Slowest(*best).time_us_median) best = &by_group;
   }
   if (best == nullptr) return {};

@@ -152,8 +152,9 @@ int Links::Run() {
     fmt::print("{}", LinksText(found, topology));
     if (options.ranks_share_cores) {
       fmt::print(
-          "ranks share cores: latencies, gaps and overheads say little about links, and racks are "
-          "not looked for\n");
+          "ranks share {}: latencies, gaps and overheads say little about links, and racks are "
+          "not looked for\n",
+          rig.context().device == nullptr ? "cores" : "GPUs");
     }
     if (!found.measured_racks.racks.empty()) {
       ReplaceFile((folder_->path() / "cluster.json").string(),

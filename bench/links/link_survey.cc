@@ -14,11 +14,19 @@ namespace {
 constexpr std::uint64_t kFactor = 4;        // between sizes, before bisection
 constexpr double kLongestUs = 150'000;      // of one message; longer ones are not tried
 constexpr double kPoorFit = 0.15;           // of a size's time, against its neighbours' line
-constexpr int kMostBisections = 6;          // a level
+constexpr std::size_t kMostBisections = 6;  // a level and round
+constexpr int kBisectionRounds = 3;
+constexpr double kLeastRatio = 1.3;         // of neighbouring sizes, between which none is measured
 constexpr int kSmallMessages = 64;          // in a row, for gap and overhead
 constexpr std::uint64_t kSmallBytes = 128;  // of each: chunks are cut at such offsets
 constexpr int kMostMatrixRanks = 16;        // unless all pairs are asked for
 constexpr std::uint64_t kMatrixBytes = std::uint64_t{1} << 20;
+
+// The size half way in logarithms, a multiple of 8.
+std::uint64_t Between(std::uint64_t low, std::uint64_t high) {
+  const double middle = std::sqrt(static_cast<double>(low) * static_cast<double>(high));
+  return std::max<std::uint64_t>(8, std::llround(middle / 8) * 8);
+}
 
 double GBps(std::uint64_t bytes, double us) { return static_cast<double>(bytes) / us / 1e3; }
 
@@ -88,27 +96,34 @@ std::vector<Survey::Point> Survey::MeasureCurve(Level level, const RankPair& pai
     const bool too_long = s.median * static_cast<double>(kFactor) > kLongestUs;
     if (too_long || runner_.interrupted()) break;
   }
-  Bisect(level, pair, curve);
+  for (int round = 0; round < kBisectionRounds; ++round) Bisect(level, pair, curve);
   return curve;
 }
 
-// Sizes between those where a line through the neighbours misses the one in the middle.
+// Sizes beside those that a line through their neighbours misses, most of all first.
 void Survey::Bisect(Level level, const RankPair& pair, std::vector<Point>& curve) {
-  std::vector<std::uint64_t> wanted;
+  std::map<std::uint64_t, double> misses;
   for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
     const Point& low = curve[i - 1];
     const Point& high = curve[i + 1];
     const double share = static_cast<double>(curve[i].bytes - low.bytes) /
                          static_cast<double>(high.bytes - low.bytes);
     const double line = low.us + share * (high.us - low.us);
-    if (std::abs(line - curve[i].us) <= kPoorFit * curve[i].us) continue;
-    wanted.push_back(curve[i - 1].bytes * 2);
-    wanted.push_back(curve[i].bytes * 2);
+    const double miss = std::abs(line - curve[i].us) / curve[i].us;
+    if (miss <= kPoorFit) continue;
+    for (const auto& [before, after] : {std::pair(low, curve[i]), std::pair(curve[i], high)}) {
+      const auto ratio = static_cast<double>(after.bytes) / static_cast<double>(before.bytes);
+      if (ratio < kLeastRatio) continue;
+      double& most = misses[Between(before.bytes, after.bytes)];
+      most = std::max(most, miss);
+    }
   }
-  std::sort(wanted.begin(), wanted.end());
-  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  std::vector<std::pair<double, std::uint64_t>> wanted;
+  wanted.reserve(misses.size());
+  for (const auto& [bytes, miss] : misses) wanted.emplace_back(miss, bytes);
+  std::sort(wanted.rbegin(), wanted.rend());
   if (wanted.size() > kMostBisections) wanted.resize(kMostBisections);
-  for (const std::uint64_t bytes : wanted) {
+  for (const auto& [miss, bytes] : wanted) {
     if (runner_.interrupted()) return;
     const Summary s = Measure({.pairs = {pair}, .bytes = bytes}, level, true);
     curve.push_back({bytes, s.median});

@@ -69,11 +69,23 @@ bool KnowsCudaMemory(ucp_context_h context) {
   return (attributes.memory_types & UCS_BIT(UCS_MEMORY_TYPE_CUDA)) != 0;
 }
 
-ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory) {
+int UcxVersion() {
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned release = 0;
+  ucp_get_version(&major, &minor, &release);
+  return static_cast<int>(major * 100 + minor);
+}
+
+ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory, bool of_gpu) {
   ucp_mem_map_params_t params{};
   params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH;
   params.address = memory.data();
   params.length = memory.size();
+  if (of_gpu) {
+    params.field_mask |= UCP_MEM_MAP_PARAM_FIELD_MEMORY_TYPE;
+    params.memory_type = UCS_MEMORY_TYPE_CUDA;
+  }
   ucp_mem_h handle = nullptr;
   HOCKNEY_CHECK(ucp_mem_map(context, &params, &handle));
   return handle;

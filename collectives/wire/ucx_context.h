@@ -31,8 +31,10 @@ UcxWorker MakeUcxWorker(ucp_context_h context);
 
 // Whether UCX moves memory of CUDA devices.
 bool KnowsCudaMemory(ucp_context_h context);
-// Registers memory of any kind; throws BackendError if UCX refuses.
-ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory);
+// Of the library that runs: major * 100 + minor.
+int UcxVersion();
+// Registers memory; throws BackendError if UCX refuses.
+ucp_mem_h RegisterMemory(ucp_context_h context, std::span<std::byte> memory, bool of_gpu);
 void Deregister(ucp_context_h context, void* handle);
 
 // What other workers connect to.

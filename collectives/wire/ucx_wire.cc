@@ -48,7 +48,7 @@ class UcxWire::Impl {
 
   void Start(Session& session, const std::string& interfaces);
   ucs_status_t TakeMessages(bool on);
-  void SetReceiver(WireReceiver* receiver, bool by_ucx);
+  void SetReceiver(WireReceiver* receiver, Memory memory);
   const std::shared_ptr<Engine>& engine() const { return engine_; }
   void Connect(std::span<const int> peers, double timeout_seconds);
   void Send(int peer, WireSend& send, std::span<const std::byte> data);
@@ -89,7 +89,7 @@ class UcxWire::Impl {
   int rank_;
   std::vector<std::string> hosts_;
   WireReceiver* receiver_ = nullptr;
-  bool by_ucx_ = false;  // data is brought to its place
+  Memory memory_ = Memory::kHost;
   std::uint64_t nonce_ = 0;
   std::shared_ptr<Engine> engine_;
   unsigned message_id_ = 0;
@@ -135,21 +135,21 @@ ucs_status_t UcxWire::Impl::TakeMessages(bool on) {
   handler.id = message_id_;
   handler.cb = on ? TakeMessage : nullptr;
   handler.arg = this;
-  if (by_ucx_) {
+  if (memory_ != Memory::kHost) {
     handler.field_mask |= UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
     handler.flags = UCP_AM_FLAG_PERSISTENT_DATA;
   }
   return ucp_worker_set_am_recv_handler(engine_->worker.get(), &handler);
 }
 
-void UcxWire::Impl::SetReceiver(WireReceiver* receiver, bool by_ucx) {
+void UcxWire::Impl::SetReceiver(WireReceiver* receiver, Memory memory) {
   receiver_ = receiver;
-  if (receiver == nullptr || by_ucx == by_ucx_) return;
-  by_ucx_ = by_ucx;
+  if (receiver == nullptr || memory == memory_) return;
+  memory_ = memory;
   HOCKNEY_CHECK(TakeMessages(true));
 }
 
-// Closes by force: the peers may be gone, and nothing is in flight that anyone waits for.
+// Lets what is in flight leave, or closes by force where a peer is gone.
 UcxWire::Impl::~Impl() {
   for (Peer& peer : peers_) {
     if (peer.endpoint == nullptr) continue;
@@ -251,6 +251,10 @@ void UcxWire::Impl::Send(int peer, WireSend& send, std::span<const std::byte> da
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = UCP_AM_SEND_FLAG_EAGER;
   }
+  if (memory_ == Memory::kGpu && !data.empty()) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param.memory_type = UCS_MEMORY_TYPE_CUDA;
+  }
   send.in_flight = true;
   send.wire = this;
   send.peer = peer;
@@ -272,8 +276,8 @@ ucs_status_t UcxWire::Impl::TakeMessage(void* self, const void* header, std::siz
   if (header_bytes != sizeof head) return UCS_OK;  // a stranger's: dropped
   std::memcpy(&head, header, sizeof head);
   const auto& wire = *static_cast<Impl*>(self);
-  const bool is_description =
-      (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 || (wire.by_ucx_ && bytes > 0);
+  const bool is_description = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0 ||
+                              (wire.memory_ != Memory::kHost && bytes > 0);
   return static_cast<Impl*>(self)->Take(head, data, bytes, is_description);
 }
 
@@ -307,6 +311,10 @@ bool UcxWire::Impl::StartReceive(const WireHeader& header, void* description) {
   param.op_attr_mask =
       UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv_am = EndReceive;
+  if (memory_ == Memory::kGpu) {
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_MEMORY_TYPE;
+    param.memory_type = UCS_MEMORY_TYPE_CUDA;
+  }
   param.user_data = incoming.get();
   void* request =
       ucp_am_recv_data_nbx(engine_->worker.get(), description, place, header.bytes, &param);
@@ -365,14 +373,15 @@ UcxWire::~UcxWire() = default;
 void UcxWire::Connect(std::span<const int> peers, double timeout_seconds) {
   impl_->Connect(peers, timeout_seconds);
 }
-void UcxWire::SetReceiver(WireReceiver* receiver, bool by_ucx) {
-  impl_->SetReceiver(receiver, by_ucx);
+void UcxWire::SetReceiver(WireReceiver* receiver, Memory memory) {
+  impl_->SetReceiver(receiver, memory);
 }
+int UcxWire::Version() { return UcxVersion(); }
 bool UcxWire::KnowsGpuMemory() const { return KnowsCudaMemory(impl_->engine()->context.get()); }
-std::shared_ptr<void> UcxWire::Register(std::span<std::byte> memory) {
+std::shared_ptr<void> UcxWire::Register(std::span<std::byte> memory, Memory kind) {
   // The memory goes before the context does.
   const auto engine = impl_->engine();
-  return {RegisterMemory(engine->context.get(), memory),
+  return {RegisterMemory(engine->context.get(), memory, kind == Memory::kGpu),
           [engine](void* handle) { Deregister(engine->context.get(), handle); }};
 }
 void UcxWire::Send(int peer, WireSend& send, std::span<const std::byte> data) {

@@ -71,15 +71,19 @@ class UcxWire {
   // `timeout_seconds`, their hosts and the interface used.
   void Connect(std::span<const int> peers, double timeout_seconds);
 
-  // All messages go to `receiver` (null: to nobody) from now on. With `by_ucx` their data is
-  // brought to its place by UCX alone, since that may be memory of a device.
-  void SetReceiver(WireReceiver* receiver, bool by_ucx = false);
+  // Where the data of messages lies: in memory of the host; in memory that only UCX may touch,
+  // which it finds out about; or in memory of a GPU.
+  enum class Memory { kHost, kByUcx, kGpu };
+  // All messages go to `receiver` (null: to nobody) from now on.
+  void SetReceiver(WireReceiver* receiver, Memory memory = Memory::kHost);
 
+  // UCX's, of the library that runs: major * 100 + minor, 113 for 1.13.
+  static int Version();
   // Whether UCX was built for memory of GPUs and finds some here.
   bool KnowsGpuMemory() const;
-  // Makes memory, of a device too, known to the network cards while the result lives. Throws
-  // BackendError if UCX refuses.
-  std::shared_ptr<void> Register(std::span<std::byte> memory);
+  // Makes memory known to the network cards while the result lives. Throws BackendError if UCX
+  // refuses.
+  std::shared_ptr<void> Register(std::span<std::byte> memory, Memory kind);
 
   // Starts to send send.header and `data` to a connected peer. `send` is not in flight and outlives
   // its flight.

@@ -16,8 +16,9 @@ int main(int argc, char** argv) {
   devices.find = [count] {
     return hockney::CudaDevices{.count = count, .reason = count == 0 ? "none was asked for" : ""};
   };
-  devices.open = [corrupts](int /*ordinal*/) {
-    return hockney::testing::MakeThreadDevice({.corrupts = corrupts});
+  devices.open = [corrupts](int ordinal) {
+    return hockney::testing::MakeThreadDevice(
+        {.corrupts = corrupts, .id = "device " + std::to_string(ordinal)});
   };
   return hockney::RunProgram(argc, argv, devices);
 }

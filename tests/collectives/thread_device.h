@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 
 #include "collectives/executors/cuda/device.h"
 
@@ -13,6 +14,7 @@ struct ThreadDeviceOptions {
   int resident_blocks = 1 << 10;
   bool corrupts = false;  // what is read from it has a wrong byte
   std::size_t cache_bytes = std::size_t{1} << 20;
+  std::string id = "cpu";
 };
 std::unique_ptr<Device> MakeThreadDevice(const ThreadDeviceOptions& options = {});
 

@@ -137,7 +137,9 @@ class Calling {
   }
   // Inside a group nothing has begun yet.
   void FinishInGroup(ncclResult_t status) {
-    if (status != ncclInProgress) Finish("ncclSend or ncclRecv", status);
+    if (status == ncclSuccess || status == ncclInProgress) return;
+    static_cast<void>(communicator_.api().group_end());  // or the thread's next call would wait
+    Finish("ncclSend or ncclRecv", status);
   }
 
   ByteRange PartFor(int peer) const {
@@ -183,36 +185,31 @@ class Calling {
 class NcclLaunch : public DeviceLaunch {
  public:
   NcclLaunch(NcclBaseline::Communicator& communicator, const Call& call)
-      : communicator_(communicator), calling_(communicator, call) {}
-
-  void Enqueue() override {
-    deadline_.emplace(communicator_.timeout_seconds());
-    calling_.Enqueue();
-  }
-  void Check() override {
-    communicator_.Check("collective");
-    if (deadline_ && deadline_->passed()) communicator_.TimeOut("collective");
-  }
+      : calling_(communicator, call) {}
+  void Enqueue() override { calling_.Enqueue(); }
 
  private:
-  NcclBaseline::Communicator& communicator_;
   Calling calling_;
-  std::optional<Deadline> deadline_;
 };
 
 class NcclCall : public DeviceCall {
  public:
   NcclCall(Device& device, NcclBaseline::Communicator& communicator, const Call& call)
-      : launch_(communicator, call), end_(device.MakeMark()) {}
+      : DeviceCall(device), communicator_(communicator), launch_(communicator, call) {}
 
   DeviceLaunch& launch() override { return launch_; }
-  void Wait() override {
-    WaitForQueue(*end_, [this] { launch_.Check(); });
+
+ protected:
+  void StartWaiting() override { deadline_.emplace(communicator_.timeout_seconds()); }
+  void Progress() override {
+    communicator_.Check("collective");
+    if (deadline_->passed()) communicator_.TimeOut("collective");
   }
 
  private:
+  NcclBaseline::Communicator& communicator_;
   NcclLaunch launch_;
-  std::unique_ptr<DeviceMark> end_;
+  std::optional<Deadline> deadline_;
 };
 
 }  // namespace
@@ -221,6 +218,8 @@ NcclBaseline::NcclBaseline(Session& session, Device& device, const NcclLibrary& 
                            const NcclChoice& choice)
     : device_(device),
       communicator_(std::make_unique<Communicator>(session, device, library, choice)) {}
+
+void NcclBaseline::Abandon() { communicator_->Abort(); }
 
 NcclBaseline::~NcclBaseline() = default;
 

@@ -31,6 +31,10 @@ class NcclBaseline {
   NcclBaseline(const NcclBaseline&) = delete;
   NcclBaseline& operator=(const NcclBaseline&) = delete;
 
+  // Ends the communicator without waiting for the others, who may be gone. Nothing it prepared may
+  // run any more.
+  void Abandon();
+
   // Why NCCL cannot run `call`, or "".
   std::string WhyNot(const Call& call) const;
 

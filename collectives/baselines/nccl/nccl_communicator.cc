@@ -46,7 +46,8 @@ class Variable {
 
 NcclBaseline::Communicator::Communicator(Session& session, const Device& device,
                                          NcclLibrary library, const NcclChoice& choice)
-    : library_(std::move(library)),
+    : session_(session),
+      library_(std::move(library)),
       rank_(session.rank()),
       ranks_(session.ranks()),
       timeout_seconds_(session.timeout_seconds()),
@@ -93,6 +94,11 @@ void NcclBaseline::Communicator::Finish(const char* call, ncclResult_t status) {
 }
 
 void NcclBaseline::Communicator::Check(const char* call) {
+  if (session_.peer_failed()) {
+    Abort();
+    throw TimeoutError(
+        Concat("rank ", rank_, " left NCCL's ", call, " because another rank failed"));
+  }
   ncclResult_t status = ncclSuccess;
   const ncclResult_t asked = api().async_error(comm_, &status);
   if (asked != ncclSuccess) Fail("ncclCommGetAsyncError", asked);

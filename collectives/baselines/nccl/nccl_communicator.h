@@ -29,11 +29,12 @@ class NcclBaseline::Communicator {
   // Throws, after an abort, if the communicator has an error.
   void Check(const char* call);
   [[noreturn]] void TimeOut(const char* call);
+  void Abort();
 
  private:
-  void Abort();
   [[noreturn]] void Fail(const char* call, ncclResult_t status);
 
+  const Session& session_;
   NcclLibrary library_;
   int rank_;
   int ranks_;

@@ -17,6 +17,7 @@ std::string NcclHeaderVersion() { return ""; }
 NcclBaseline::NcclBaseline(Session&, Device& device, const NcclLibrary&, const NcclChoice&)
     : device_(device) {}
 NcclBaseline::~NcclBaseline() = default;
+void NcclBaseline::Abandon() {}
 std::string NcclBaseline::WhyNot(const Call&) const { return "built without CUDA or nccl.h"; }
 std::unique_ptr<DeviceCall> NcclBaseline::Prepare(const Call& call) {
   throw std::invalid_argument(WhyNot(call));

@@ -63,7 +63,6 @@ class GraphLaunch : public DeviceLaunch {
   }
 
   void Enqueue() override { HOCKNEY_CHECK(cudaGraphLaunch(executable_.get(), stream_)); }
-  void Check() override { launches_.back()->Check(); }
 
  private:
   // The stream leaves the capture also where a launch cannot be captured.
@@ -93,7 +92,11 @@ class EventMark : public DeviceMark {
   void Enqueue() override { HOCKNEY_CHECK(cudaEventRecord(event_.get(), stream_)); }
   bool Reached() override {
     const cudaError_t status = cudaEventQuery(event_.get());
-    if (status == cudaErrorNotReady) return false;
+    if (status == cudaErrorNotReady) {
+      static_cast<void>(cudaGetLastError());  // or a later call would report it
+      sched_yield();
+      return false;
+    }
     HOCKNEY_CHECK(status);
     return true;
   }
@@ -183,7 +186,11 @@ class CudaDevice : public Device {
   std::string WhyNoRdma() const override {
     int supported = 0;
     HOCKNEY_CHECK(cudaDeviceGetAttribute(&supported, cudaDevAttrGPUDirectRDMASupported, ordinal_));
-    return supported != 0 ? "" : Describe() + " does not support GPUDirect RDMA";
+    if (supported == 0) return Describe() + " does not support GPUDirect RDMA";
+    const bool can_flush =
+        (properties_.gpuDirectRDMAFlushWritesOptions & cudaFlushGPUDirectRDMAWritesOptionHost) != 0;
+    if (keeps_order() || can_flush) return "";
+    return Describe() + " can neither order nor flush what network cards write";
   }
   bool has_dma_buf() const override {
     int supported = 0;
@@ -192,7 +199,7 @@ class CudaDevice : public Device {
     return supported != 0;
   }
   void FlushRemoteWrites() override {
-    if (properties_.gpuDirectRDMAWritesOrdering >= cudaGPUDirectRDMAWritesOrderingOwner) return;
+    if (keeps_order()) return;
     HOCKNEY_CHECK(cudaDeviceFlushGPUDirectRDMAWrites(
         cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner));
   }
@@ -229,6 +236,10 @@ class CudaDevice : public Device {
   }
 
  private:
+  // Of what network cards write.
+  bool keeps_order() const {
+    return properties_.gpuDirectRDMAWritesOrdering >= cudaGPUDirectRDMAWritesOrderingOwner;
+  }
   std::string Describe() const {
     return "GPU " + std::to_string(ordinal_) + " (" + properties_.name + ")";
   }

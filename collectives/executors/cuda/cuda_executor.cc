@@ -1,7 +1,6 @@
 #include "collectives/executors/cuda/cuda_executor.h"
 
-#include <sched.h>
-
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,24 +23,25 @@ class CudaCall : public DeviceCall {
   CudaCall(const Session& session, const DeviceRank& rank, Collective collective,
            std::unique_ptr<DeviceProgram> program, std::unique_ptr<DeviceLaunch> launch,
            double timeout_seconds)
-      : session_(session),
+      : DeviceCall(rank.device()),
+        session_(session),
         rank_(rank),
         collective_(collective),
         program_(std::move(program)),
         launch_(std::move(launch)),
-        end_(rank.device().MakeMark()),
         timeout_seconds_(timeout_seconds) {}
 
   DeviceLaunch& launch() override { return *launch_; }
 
-  void Wait() override {
-    WaitForQueue(*end_, [this] {
-      // The blocks hold the deadline; the host ends them only where it knows more.
-      const bool is_over = session_.peer_failed() || !Failure().empty();
-      if (is_over) rank_.abort().store(1, std::memory_order_relaxed);
-      if (rank_.proxy() != nullptr) rank_.proxy()->Progress();
-    });
-    LetMessagesLeave();
+ protected:
+  void StartWaiting() override { deadline_.emplace(timeout_seconds_); }
+  void Progress() override {
+    // The blocks hold the deadline; the host ends them only where it knows more.
+    const bool is_over = session_.peer_failed() || !Failure().empty();
+    if (is_over) rank_.abort().store(1, std::memory_order_relaxed);
+    if (rank_.proxy() != nullptr) rank_.proxy()->Progress();
+  }
+  void CheckCompleted() override {
     const std::string complaint = program_->Complaint();
     if (complaint.empty()) return;
     if (!Failure().empty()) throw TimeoutError(Concat(Failure(), ", in ", Name(collective_)));
@@ -52,30 +52,26 @@ class CudaCall : public DeviceCall {
     throw TimeoutError(Concat("rank ", rank_.rank(), " waited ", timeout_seconds_, " s in ",
                               Name(collective_), " on the device: ", complaint));
   }
+  bool has_left() override {
+    return rank_.proxy() == nullptr || rank_.proxy()->idle() || !Failure().empty();
+  }
+  std::string WhyNotLeft() override {
+    if (!deadline_->passed()) return "";
+    return Concat("rank ", rank_.rank(), " waited ", timeout_seconds_,
+                  " s for its last messages of ", Name(collective_));
+  }
 
  private:
   // Why the proxy cannot go on, or "".
   std::string Failure() const { return rank_.proxy() == nullptr ? "" : rank_.proxy()->failure(); }
-  // Nobody moves them between two calls.
-  void LetMessagesLeave() const {
-    const Deadline deadline(timeout_seconds_);
-    while (rank_.proxy() != nullptr && !rank_.proxy()->idle() && Failure().empty()) {
-      rank_.proxy()->Progress();
-      if (deadline.passed()) {
-        throw TimeoutError(Concat("rank ", rank_.rank(), " waited ", timeout_seconds_,
-                                  " s for its last messages of ", Name(collective_)));
-      }
-      sched_yield();
-    }
-  }
 
   const Session& session_;
   const DeviceRank& rank_;
   Collective collective_;
   std::unique_ptr<DeviceProgram> program_;
   std::unique_ptr<DeviceLaunch> launch_;
-  std::unique_ptr<DeviceMark> end_;
   double timeout_seconds_;
+  std::optional<Deadline> deadline_;
 };
 
 }  // namespace

@@ -46,8 +46,6 @@ class DeviceLaunch {
   DeviceLaunch& operator=(const DeviceLaunch&) = delete;
   virtual ~DeviceLaunch() = default;
   virtual void Enqueue() = 0;  // does not wait; what Write put there before is seen
-  // Called again and again while its end is waited for: throws if that will not come.
-  virtual void Check() {}
 };
 
 // A place in a device's queue.
@@ -59,7 +57,7 @@ class DeviceMark {
   virtual ~DeviceMark() = default;
   virtual void Enqueue() = 0;
   // Whether the device has come to where the mark was enqueued last. Throws BackendError if the
-  // device failed.
+  // device failed. Gives way to other threads where it has not.
   virtual bool Reached() = 0;
   // Seconds by the device's clock since it came to `earlier`, a mark of the same device; both have
   // been reached.

@@ -2,6 +2,9 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
+#include <span>
+#include <string>
 
 #include "collectives/executors/cuda/device.h"
 #include "collectives/executors/executor.h"
@@ -29,18 +32,35 @@ class HeldQueue {
   Device& device_;
 };
 
-// A collective on a device: Run in two parts, so that several calls can be enqueued before the
-// first is waited for.
+// A collective on a device. Run is two parts, so that several calls can be enqueued before they are
+// waited for, all together: what one of them needs of the host may be what another waits for.
 class DeviceCall : public Prepared {
  public:
-  void Run() final {
-    launch().Enqueue();
-    Wait();
-  }
+  explicit DeviceCall(Device& device) : end_(device.MakeMark()) {}
+
+  void Run() final;
   virtual DeviceLaunch& launch() = 0;
-  // Waits for all that is in the queue. Throws TimeoutError as Run does, where this call was not
-  // completed.
-  virtual void Wait() = 0;
+
+ protected:
+  friend void WaitForCalls(std::span<DeviceCall* const> calls);
+  friend class GraphCall;
+
+  // The host begins to wait: deadlines count from here.
+  virtual void StartWaiting() {}
+  // What the host does for the call while it is in the queue, and until nothing it sent is still
+  // leaving; called again and again. Throws if the end will not come.
+  virtual void Progress() {}
+  // After the end of the queue: throws TimeoutError if the call was not completed.
+  virtual void CheckCompleted() {}
+  // Whether nothing it sent is still leaving; "" or, once that took too long, why not.
+  virtual bool has_left() { return true; }
+  virtual std::string WhyNotLeft() { return ""; }
+
+ private:
+  std::unique_ptr<DeviceMark> end_;
 };
+
+// Waits for all that is in the queue, which holds these calls of one device. Throws as they do.
+void WaitForCalls(std::span<DeviceCall* const> calls);
 
 }  // namespace hockney

@@ -34,14 +34,18 @@ UcxProxy::UcxProxy(Device& device, const std::vector<bool>& on_host, const Domai
   }
   plan_.MakeCounters(of_blocks_->data(), first_count_);
   plan_.MakeCounters(of_proxy_->data(), first_count_);
+  const bool is_gpu = device.stream() != nullptr;
+  const auto memory = path == ProxyPath::kStaged ? UcxWire::Memory::kHost
+                      : is_gpu                   ? UcxWire::Memory::kGpu
+                                                 : UcxWire::Memory::kByUcx;
   if (path == ProxyPath::kDirect) {
     on_device_ = device.Allocate(2 * plan_.ControlBytes(), PeerMemoryKind::kCudaIpc);
-    registered_ = wire.Register({on_device_->data(), on_device_->bytes()});
+    registered_ = wire.Register({on_device_->data(), on_device_->bytes()}, memory);
   }
   MakePassages(options.lanes);
   links_ = std::make_unique<RemoteLinks>(
       wire, remote_, on_host, options.limits, first_count_,
-      on_device_ == nullptr ? RemoteLinks::Slots::kOwn : RemoteLinks::Slots::kGiven);
+      on_device_ == nullptr ? RemoteLinks::Slots::kOwn : RemoteLinks::Slots::kGiven, memory);
 }
 
 void UcxProxy::MakePassages(int lanes) {

@@ -122,7 +122,7 @@ void RemoteEnd::Arrived(const WireHeader& header) {
 
 RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
                          const std::vector<bool>& on_host, const FlowLimits& limits,
-                         std::uint64_t first_count, Slots slots)
+                         std::uint64_t first_count, Slots slots, UcxWire::Memory kind)
     : wire_(wire),
       connections_(connections),
       ranks_(on_host.size()),
@@ -147,7 +147,7 @@ RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
         *this, static_cast<int>(peer), static_cast<int>(i / ranks_), connections[i], memory));
     if (memory != nullptr) memory += end_bytes();
   }
-  wire.SetReceiver(this, slots == Slots::kGiven);
+  wire.SetReceiver(this, kind);
 }
 
 RemoteLinks::~RemoteLinks() { wire_.SetReceiver(nullptr); }

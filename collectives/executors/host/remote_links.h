@@ -75,13 +75,14 @@ class RemoteLinks : public WireReceiver {
   // Where the messages of connections lie: in memory of the links, or where the connections have
   // their inboxes and outboxes already, which may be memory of a device. Then a message stays in
   // its slot until it has left or is read, so there are no more slots than programs know of; all
-  // ranks must have it alike.
+  // ranks must have it alike. `memory` says what the slots lie in.
   enum class Slots { kOwn, kGiven };
 
   // connections[lane * ranks + peer] with on_host[peer] false become remote; all counters start at
   // `first_count`. `wire` and `connections` outlive it.
   RemoteLinks(UcxWire& wire, std::span<Connection> connections, const std::vector<bool>& on_host,
-              const FlowLimits& limits, std::uint64_t first_count, Slots slots = Slots::kOwn);
+              const FlowLimits& limits, std::uint64_t first_count, Slots slots = Slots::kOwn,
+              UcxWire::Memory memory = UcxWire::Memory::kHost);
   RemoteLinks(const RemoteLinks&) = delete;
   RemoteLinks& operator=(const RemoteLinks&) = delete;
   ~RemoteLinks() override;

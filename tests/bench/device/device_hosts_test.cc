@@ -46,6 +46,26 @@ TEST(DeviceHostsTest, MessagesGoThroughMemoryOfTheHost) {
   EXPECT_EQ(ReadRun(folder.Path("run"))["no_gdr_because"], "rank 0: no RDMA network card");
 }
 
+// The barrier of all ranks has a proxy of its own, which must move while a group's call is waited
+// for.
+TEST(DeviceHostsTest, GroupsAcrossHostsWorkAtOnce) {
+  const VirtualCluster cluster;
+  if (!MayRun(cluster)) return;
+  const ScratchFolder folder;
+  for (const char* split : {"DIV:2", "MOD:2"}) {
+    const std::string run = folder.Path(std::string("run") + split[0]);
+    const Outcome outcome = cluster.Run(
+        "-n 4", HOCKNEY_ON_THREADS
+                    " sweep all_reduce --memory cuda --peer-memory fd --algorithm ring --protocol "
+                    "simple -b 1K -e 1K -n 2 -w 0 -G 0 --implementation hockney --split " +
+                    std::string(split) + " --out " + run);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    std::set<std::string> groups;
+    for (const SweepRow& row : ReadSweep(run)) groups.insert(row.groups);
+    EXPECT_EQ(groups.size(), 2U);
+  }
+}
+
 TEST(DeviceHostsTest, WhatIsRequiredAndMissingEndsTheRunWithTheReason) {
   const VirtualCluster cluster;
   if (!MayRun(cluster)) return;

@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 GdrFacts Complete() {
   return {.device_reason = "",
           .ucx_knows_gpus = true,
-          .ucx_version = "1.18",
+          .ucx_version = 118,
           .has_module = true,
           .has_dma_buf = false,
           .nics = 2,
@@ -30,6 +30,9 @@ TEST(WhyNoGdrTest, NothingIsMissing) {
   facts.has_module = false;
   facts.has_dma_buf = true;
   EXPECT_EQ(WhyNoGdr(facts), "") << "either will do";
+  facts.ucx_version = 113;
+  EXPECT_THAT(WhyNoGdr(facts), HasSubstr("UCX 1.14"));
+  facts.ucx_version = 118;
   facts.to_nic.reset();
   EXPECT_EQ(WhyNoGdr(facts), "") << "a distance that is not known speaks against nothing";
 }

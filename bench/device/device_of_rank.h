@@ -10,11 +10,11 @@ namespace hockney {
 
 // The device of a rank: that of its number on the host, or, where there are fewer, shared with
 // others in turn. A launcher may show each rank one device of its own.
-class RankDevice {
+class DeviceOfRank {
  public:
   // Collective over `session`; `local` is its part on this host. Throws EnvironmentError, on all
   // ranks alike, if some rank has none.
-  RankDevice(Session& session, Session& local, const DeviceSource& source);
+  DeviceOfRank(Session& session, Session& local, const DeviceSource& source);
 
   Device& device() const { return *device_; }
   // The most ranks that any device of the run has: their blocks are there at the same time.
