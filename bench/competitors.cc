@@ -158,7 +158,7 @@ std::string AgreeVerdict(const SweepContext& context, const Algorithm& row, cons
 
 // UCX brings what goes over TCP through memory of the host, too.
 std::string FarTransport(const SweepContext& context, int peer) {
-  const std::string transport = context.wire->Transport(peer);
+  std::string transport = context.wire->Transport(peer);
   if (context.device == nullptr) return transport;
   const bool direct = context.device->path() == ProxyPath::kDirect && transport != "ucx:tcp";
   return transport + (direct ? "+gdr" : "+staged");
@@ -167,9 +167,9 @@ std::string FarTransport(const SweepContext& context, int peer) {
 // How the ranks reach each other in this program: all kinds together, the same text on all ranks.
 std::string FindTransport(const SweepContext& context, const Cell& cell, const Variant& variant) {
   Session& session = *context.session;
-  const std::string near = context.device != nullptr              ? context.device->Transport()
-                           : session.kind() == RankKind::kThreads ? "threads"
-                                                                  : "shm:memfd";
+  std::string near = context.device != nullptr              ? context.device->Transport()
+                     : session.kind() == RankKind::kThreads ? "threads"
+                                                            : "shm:memfd";
   if (context.hosts == 1) return near;
   std::set<std::string> kinds;
   const RankProgram program = variant.row->build(cell.shape(), session.rank(), variant.parameters);

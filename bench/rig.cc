@@ -235,7 +235,7 @@ Rig::Ground Rig::MakeDeviceGround(Session& session, Session& local, const Domain
   ground.domain = std::make_unique<HostDomain>(
       local, DomainOptions{.arena_bytes = options.arena_bytes, .lanes = 1});
   ground.device = std::make_unique<DeviceGround>(
-      session, local, *device_, ground.wire.get(), ground.domain->arena(),
+      session, local, DeviceGround::Parts{*device_, ground.wire.get(), ground.domain->arena()},
       DeviceGround::Options{.domain = options,
                             .kind = options_.peer_memory,
                             .path = path_.value_or(ProxyPath::kStaged),

@@ -103,6 +103,7 @@ Competitor MakeGraph(const SweepContext& context, const Competitor& of, int call
   competitor.label = of.label;
   competitor.graph_calls = calls;
   std::vector<DeviceCall*> captured;
+  captured.reserve(static_cast<std::size_t>(calls));
   for (int i = 0; i < calls; ++i) captured.push_back(of.on_device[i % of.on_device.size()]);
   auto graph = std::make_unique<GraphCall>(context.device->device(), captured);
   competitor.on_device.push_back(graph.get());

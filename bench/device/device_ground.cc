@@ -11,31 +11,31 @@ constexpr std::size_t kLeastScratchBytes = std::size_t{1} << 20;
 
 }  // namespace
 
-DeviceGround::DeviceGround(Session& session, Session& local, const DeviceOfRank& device,
-                           UcxWire* wire, std::span<std::byte> host, const Options& options)
-    : device_(device),
-      host_(host),
+DeviceGround::DeviceGround(Session& session, Session& local, const Parts& parts,
+                           const Options& options)
+    : device_(parts.device),
+      host_(parts.host),
       kind_(options.kind),
       path_(options.path),
       is_threads_(session.kind() == RankKind::kThreads),
-      end_(device.device().MakeMark()),
+      end_(device().MakeMark()),
       // Twice the cache. Made now, while nothing runs that waits for another rank.
-      scratch_(device.device().Allocate(std::max(2 * device.cache_bytes(), kLeastScratchBytes),
-                                        PeerMemoryKind::kCudaIpc)) {
-  if (wire == nullptr) {
-    domain_ = std::make_unique<CudaDomain>(session, device.device(), options.domain, kind_);
+      scratch_(device().Allocate(std::max(2 * device_.cache_bytes(), kLeastScratchBytes),
+                                 PeerMemoryKind::kCudaIpc)) {
+  if (parts.wire == nullptr) {
+    domain_ = std::make_unique<CudaDomain>(session, device(), options.domain, kind_);
   } else {
     std::vector<bool> on_host;
     for (const int number : FindLocalNumbers(session, local)) on_host.push_back(number >= 0);
     proxy_ =
-        std::make_unique<UcxProxy>(device.device(), on_host, options.domain, *wire, options.path);
-    domain_ = std::make_unique<CudaDomain>(session, CudaDomain::Hosts{local, *proxy_},
-                                           device.device(), options.domain, kind_);
+        std::make_unique<UcxProxy>(device(), on_host, options.domain, *parts.wire, options.path);
+    domain_ = std::make_unique<CudaDomain>(session, CudaDomain::Hosts{local, *proxy_}, device(),
+                                           options.domain, kind_);
   }
   executor_ = std::make_unique<CudaExecutor>(
       session, *domain_,
-      CudaExecutor::Options{.threads = device.device().usual_threads(),
-                            .ranks_on_device = device.ranks_on_device(),
+      CudaExecutor::Options{.threads = device().usual_threads(),
+                            .ranks_on_device = device_.ranks_on_device(),
                             .timeout_seconds = options.timeout_seconds});
 }
 

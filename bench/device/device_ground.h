@@ -24,11 +24,14 @@ class DeviceGround {
     ProxyPath path = ProxyPath::kStaged;
     double timeout_seconds = 60;
   };
-  // Collective over `session`; `local` is its part on this host, and `wire`, null where that is all
-  // of it, connects to the others. All arguments outlive the ground. `host` is this rank's memory
-  // of the host, as large as the arena or empty.
-  DeviceGround(Session& session, Session& local, const DeviceOfRank& device, UcxWire* wire,
-               std::span<std::byte> host, const Options& options);
+  // What it stands on; all outlive it.
+  struct Parts {
+    const DeviceOfRank& device;
+    UcxWire* wire = nullptr;         // to other hosts; null where all ranks are on this one
+    std::span<std::byte> host = {};  // this rank's memory of the host, as large as the arena
+  };
+  // Collective over `session`, which outlives the ground; `local` is its part on this host.
+  DeviceGround(Session& session, Session& local, const Parts& parts, const Options& options);
 
   Device& device() const { return device_.device(); }
   // The beginning of the arena, which holds at least as much.

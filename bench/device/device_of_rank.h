@@ -13,7 +13,7 @@ namespace hockney {
 class DeviceOfRank {
  public:
   // Collective over `session`; `local` is its part on this host. Throws EnvironmentError, on all
-  // ranks alike, if some rank has none.
+  // ranks alike, if some rank has none, or if ranks that are threads would share a GPU.
   DeviceOfRank(Session& session, Session& local, const DeviceSource& source);
 
   Device& device() const { return *device_; }
