@@ -17,9 +17,9 @@ void WithLinks(const std::function<void(RemoteLinks&, std::vector<Connection>&)>
     UcxWire wire(session, {"a", "b"});
     std::vector<Connection> connections(kLanes * 2);
     std::vector<bool> on_host = {session.rank() == 0, session.rank() == 1};
-    FlowLimits limits;
-    limits.slot_bytes = 256;
-    RemoteLinks links(wire, connections, on_host, limits, 0);
+    DomainOptions options;
+    options.limits.slot_bytes = 256;
+    RemoteLinks links(wire, connections, on_host, options);
     if (session.rank() == 0) check(links, connections);
     session.Barrier();
   });

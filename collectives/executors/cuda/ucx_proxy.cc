@@ -43,9 +43,7 @@ UcxProxy::UcxProxy(Device& device, const std::vector<bool>& on_host, const Domai
     registered_ = wire.Register({on_device_->data(), on_device_->bytes()}, memory);
   }
   MakePassages(options.lanes);
-  links_ = std::make_unique<RemoteLinks>(
-      wire, remote_, on_host, options.limits, first_count_,
-      on_device_ == nullptr ? RemoteLinks::Slots::kOwn : RemoteLinks::Slots::kGiven, memory);
+  links_ = std::make_unique<RemoteLinks>(wire, remote_, on_host, options, memory);
 }
 
 void UcxProxy::MakePassages(int lanes) {

@@ -25,8 +25,7 @@ HostDomain::HostDomain(Session& session, Session& local, UcxWire& wire, const Op
   std::vector<bool> on_host(ranks_);
   for (int rank = 0; rank < ranks_; ++rank) on_host[rank] = IsLocal(rank);
   if (local_ranks_ < ranks_) {
-    remote_ = std::make_unique<RemoteLinks>(wire, connections_, on_host, options_.limits,
-                                            options_.first_count);
+    remote_ = std::make_unique<RemoteLinks>(wire, connections_, on_host, options_);
   }
   session.Barrier();
 }

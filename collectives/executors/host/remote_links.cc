@@ -121,19 +121,19 @@ void RemoteEnd::Arrived(const WireHeader& header) {
 }
 
 RemoteLinks::RemoteLinks(UcxWire& wire, std::span<Connection> connections,
-                         const std::vector<bool>& on_host, const FlowLimits& limits,
-                         std::uint64_t first_count, Slots slots, UcxWire::Memory kind)
+                         const std::vector<bool>& on_host, const DomainOptions& options,
+                         UcxWire::Memory kind)
     : wire_(wire),
       connections_(connections),
       ranks_(on_host.size()),
-      limits_(limits),
-      first_count_(first_count),
-      slots_(slots),
+      limits_(options.limits),
+      first_count_(options.first_count),
+      has_own_slots_(kind == UcxWire::Memory::kHost),
       memory_(nullptr, std::free) {
   const std::size_t lanes = connections.size() / ranks_;
   const auto remote =
       static_cast<std::size_t>(std::count(on_host.begin(), on_host.end(), false)) * lanes;
-  if (slots == Slots::kOwn) {
+  if (has_own_slots_) {
     const std::size_t bytes = (remote * end_bytes() + kAlignment - 1) / kAlignment * kAlignment;
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, bytes)));
     if (memory_ == nullptr) throw std::bad_alloc();

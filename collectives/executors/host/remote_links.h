@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collectives/executors/connection.h"
+#include "collectives/executors/segment_plan.h"
 #include "collectives/flow.h"
 #include "collectives/wire/ucx_wire.h"
 
@@ -72,17 +73,13 @@ class RemoteEnd {
 // All ends of a rank. Takes the wire's messages as long as it lives.
 class RemoteLinks : public WireReceiver {
  public:
-  // Where the messages of connections lie: in memory of the links, or where the connections have
-  // their inboxes and outboxes already, which may be memory of a device. Then a message stays in
-  // its slot until it has left or is read, so there are no more slots than programs know of; all
-  // ranks must have it alike. `memory` says what the slots lie in.
-  enum class Slots { kOwn, kGiven };
-
   // connections[lane * ranks + peer] with on_host[peer] false become remote; all counters start at
-  // `first_count`. `wire` and `connections` outlive it.
+  // options.first_count. `wire` and `connections` outlive it. `memory` says where messages lie: the
+  // host's is the links' own; otherwise they lie where the connections have their inboxes and
+  // outboxes already. Then a message stays in its slot until it has left or is read, so there are
+  // no more slots than programs know of; all ranks must have it alike.
   RemoteLinks(UcxWire& wire, std::span<Connection> connections, const std::vector<bool>& on_host,
-              const FlowLimits& limits, std::uint64_t first_count, Slots slots = Slots::kOwn,
-              UcxWire::Memory memory = UcxWire::Memory::kHost);
+              const DomainOptions& options, UcxWire::Memory memory = UcxWire::Memory::kHost);
   RemoteLinks(const RemoteLinks&) = delete;
   RemoteLinks& operator=(const RemoteLinks&) = delete;
   ~RemoteLinks() override;
@@ -92,7 +89,7 @@ class RemoteLinks : public WireReceiver {
   std::uint64_t first_count() const { return first_count_; }
   // Slots of an end in each direction, and the bytes of all.
   std::size_t slots() const {
-    return (slots_ == Slots::kOwn ? 2 : 1) * static_cast<std::size_t>(limits_.slots);
+    return (has_own_slots_ ? 2 : 1) * static_cast<std::size_t>(limits_.slots);
   }
   std::size_t end_bytes() const { return 2 * slots() * limits_.slot_bytes; }
 
@@ -114,7 +111,7 @@ class RemoteLinks : public WireReceiver {
   std::size_t ranks_;
   FlowLimits limits_;
   std::uint64_t first_count_;
-  Slots slots_;
+  bool has_own_slots_;
   std::unique_ptr<std::byte, decltype(&std::free)> memory_;  // not touched before it is used
   std::vector<std::unique_ptr<RemoteEnd>> ends_;
   std::vector<RemoteEnd*> busy_;
