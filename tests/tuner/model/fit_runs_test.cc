@@ -120,12 +120,12 @@ TEST(FitRunsTest, TheRatesThatWereSetAreFound) {
   const std::vector<RunRecords> runs = {
       ReadRecords(std::string(HOCKNEY_SOURCE) + "/results/network_bars/links")};
   for (const LevelModel& level : FitRuns(runs).levels) {
-    const double GBps = 1e-9 / level.fit.line.segments().back().beta_seconds_per_byte;
+    const double rate_GBps = 1e-9 / level.fit.line.segments().back().beta_seconds_per_byte;
     if (level.level == "rack") {
-      EXPECT_NEAR(GBps, 0.1195, 0.05 * 0.1195);
+      EXPECT_NEAR(rate_GBps, 0.1195, 0.05 * 0.1195);
     }
     if (level.level == "fabric") {
-      EXPECT_NEAR(GBps, 0.0299, 0.05 * 0.0299);
+      EXPECT_NEAR(rate_GBps, 0.0299, 0.05 * 0.0299);
     }
   }
 }
