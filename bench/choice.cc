@@ -52,11 +52,6 @@ Figure MedianQuotient(const std::vector<std::pair<double, double>>& pairs) {
 
 }  // namespace
 
-std::string VariantOf(const SweepRow& row) {
-  return fmt::format("{} {} slices {} graph {}", row.implementation, ChoiceOf(row),
-                     FindParameter(row, "slices"), row.graph.value_or(0));
-}
-
 std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows, const RowFilter& filter) {
   std::map<CellKey, CellRows> cells;
   for (const SweepRow& row : rows) {

@@ -34,9 +34,6 @@ struct RowFilter {
 std::map<CellKey, CellRows> GroupCells(std::span<const SweepRow> rows,
                                        const RowFilter& filter = {});
 
-// What tells a row's competitor apart from others of its cell in the same run, whatever the ranks.
-std::string VariantOf(const SweepRow& row);
-
 // Returns our competitor with the best median over the launches 0, 2, 4, ..., empty if there is
 // none; only of those whose name begins with `prefix`. Its figures come from the launches 1, 3, 5,
 // ..., so that luck does not count.

@@ -173,8 +173,8 @@ std::string FindTransport(const SweepContext& context, const Cell& cell, const V
   if (context.hosts == 1) return near;
   std::set<std::string> kinds;
   const RankProgram program = variant.row->build(cell.shape(), session.rank(), variant.parameters);
+  const std::vector<int> connected = context.wire->connected();
   for (const int peer : PartnersOf(program)) {
-    const auto& connected = context.wire->connected();
     const bool is_far = std::binary_search(connected.begin(), connected.end(), peer);
     kinds.insert(is_far ? FarTransport(context, peer) : near);
   }

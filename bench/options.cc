@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -102,6 +103,12 @@ std::size_t Edits(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string OptionName(const CLI::Option& option) {
+  if (option.get_lnames().empty()) return option.get_name();
+  const std::string name = "--" + option.get_lnames()[0];
+  return option.get_snames().empty() ? name : fmt::format("{} (-{})", name, option.get_snames()[0]);
+}
 
 void FailOption(std::string_view option, std::string_view text, std::string_view expected) {
   std::string shown(text);

@@ -11,6 +11,10 @@
 
 #include "collectives/types.h"
 
+namespace CLI {
+class Option;
+}
+
 namespace hockney {
 
 // A bad command line: the program exits 2. what() is one line, for example
@@ -25,6 +29,9 @@ class UsageError : public std::runtime_error {
 // Throws UsageError `<option>: "<text>": expected <expected>`.
 [[noreturn]] void FailOption(std::string_view option, std::string_view text,
                              std::string_view expected);
+
+// An option as messages name it: "--minbytes (-b)", or the name of a positional one.
+std::string OptionName(const CLI::Option& option);
 
 // Returns a whole number >= `least`. Throws UsageError for anything else: signs, fractions, spaces,
 // 0x, above 64 bits.

@@ -94,13 +94,6 @@ std::vector<std::string_view> OptionNames(const CLI::App& app, std::vector<std::
                                NameOf(program)));
 }
 
-// An option as messages name it: "--minbytes (-b)", or the name of a positional one.
-std::string NameOf(const CLI::Option& option) {
-  if (option.get_lnames().empty()) return option.get_name();
-  const std::string name = "--" + option.get_lnames()[0];
-  return option.get_snames().empty() ? name : fmt::format("{} (-{})", name, option.get_snames()[0]);
-}
-
 // Refuses values that CLI11 takes, or words less clearly: none, several where there is one, another
 // option's name, and any at all for a flag.
 void CheckValues(const CLI::App& app) {
@@ -111,18 +104,18 @@ void CheckValues(const CLI::App& app) {
     if (option->get_items_expected_max() == 0) {
       const auto given = std::find_if(values.begin(), values.end(),
                                       [](const std::string& value) { return value != "true"; });
-      if (given != values.end()) FailOption(NameOf(*option), *given, "no value");
+      if (given != values.end()) FailOption(OptionName(*option), *given, "no value");
       continue;
     }
     for (const std::string& value : values) {
       const std::string_view name = std::string_view(value).substr(0, value.find('='));
-      if (value.empty()) FailOption(NameOf(*option), value, "a value");
+      if (value.empty()) FailOption(OptionName(*option), value, "a value");
       if (std::find(names.begin(), names.end(), name) != names.end()) {
-        FailOption(NameOf(*option), value, "a value, not the next option");
+        FailOption(OptionName(*option), value, "a value, not the next option");
       }
     }
     if (option->get_items_expected_max() == 1 && values.size() > 1) {
-      FailOption(NameOf(*option), values[1],
+      FailOption(OptionName(*option), values[1],
                  fmt::format("one value; \"{}\" came before it", values[0]));
     }
   }
@@ -133,12 +126,12 @@ void CheckValues(const CLI::App& app) {
 void FailMissing(const CLI::App& app, const std::string& complaint) {
   for (const CLI::Option* option : app.get_options()) {
     if (complaint.starts_with(option->get_name() + ": ")) {
-      throw UsageError(fmt::format("{}: no value: expected one behind it", NameOf(*option)));
+      throw UsageError(fmt::format("{}: no value: expected one behind it", OptionName(*option)));
     }
     if (complaint.starts_with(option->get_name() + " is required")) {
       std::string expected = option->get_description();
       expected[0] = static_cast<char>(std::tolower(expected[0]));
-      throw UsageError(fmt::format("{}: missing: expected {}", NameOf(*option), expected));
+      throw UsageError(fmt::format("{}: missing: expected {}", OptionName(*option), expected));
     }
   }
 }

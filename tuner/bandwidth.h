@@ -23,11 +23,15 @@ std::optional<double> BusFactor(Collective collective, int ranks);
 // std::overflow_error above 2^64-1 bytes.
 std::uint64_t SizeBytes(Collective collective, std::uint64_t count, DataType type, int ranks);
 
-// The inverse: the largest count whose SizeBytes is at most `size_bytes` (0 where the size is under
-// one element for each rank, and for barrier). Callers report SizeBytes of this count, not the size
-// asked for, as nccl-tests does.
-// Some versions of nccl-tests cut a block further, to a multiple of 4 elements; that is not done
-// here.
+// GB/s (1e9 bytes) of `bytes` in `us` microseconds.
+inline double RateGBps(std::uint64_t bytes, double us) {
+  return static_cast<double>(bytes) / us / 1e3;
+}
+
+// The inverse of SizeBytes: the largest count whose SizeBytes is at most `size_bytes` (0 where the
+// size is under one element for each rank, and for barrier). Callers report SizeBytes of this
+// count, not the size asked for, as nccl-tests does. Some versions of nccl-tests cut a block
+// further, to a multiple of 4 elements; that is not done here.
 std::uint64_t CountForSize(Collective collective, std::uint64_t size_bytes, DataType type,
                            int ranks);
 

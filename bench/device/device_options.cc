@@ -16,10 +16,8 @@ constexpr const char* kNeedsDevices = "--memory cuda beside it";
 
 // Throws UsageError if the option was given.
 void Refuse(const CLI::App& command, const char* option, const std::string& expected) {
-  const CLI::Option* given = command.get_option(option);
-  const bool is_graph = std::string_view(option) == "--graph";
-  if (given->count() > 0)
-    FailOption(is_graph ? "--graph (-G)" : option, given->results()[0], expected);
+  const CLI::Option& given = *command.get_option(option);
+  if (given.count() > 0) FailOption(OptionName(given), given.results()[0], expected);
 }
 
 std::vector<std::string> ReadNames(const char* option, const std::string& text,

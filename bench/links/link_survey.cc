@@ -7,6 +7,7 @@
 
 #include "bench/links/link_pairs.h"
 #include "bench/links/measured_racks.h"
+#include "tuner/bandwidth.h"
 
 namespace hockney {
 namespace {
@@ -27,8 +28,6 @@ std::uint64_t Between(std::uint64_t low, std::uint64_t high) {
   const double middle = std::sqrt(static_cast<double>(low) * static_cast<double>(high));
   return std::max<std::uint64_t>(8, std::llround(middle / 8) * 8);
 }
-
-double GBps(std::uint64_t bytes, double us) { return static_cast<double>(bytes) / us / 1e3; }
 
 class Survey {
  public:
@@ -134,13 +133,13 @@ void Survey::Bisect(Level level, const RankPair& pair, std::vector<Point>& curve
 
 // Twice as many pairs each time, and all at last.
 void Survey::MeasureTogether(const std::vector<RankPair>& pairs, LevelFindings& found) {
-  found.together.push_back({1, GBps(found.largest_bytes, found.largest_us)});
+  found.together.push_back({1, RateGBps(found.largest_bytes, found.largest_us)});
   for (std::size_t count = 2; !runner_.interrupted(); count = std::min(2 * count, pairs.size())) {
     if (count > pairs.size()) return;
     LinkTask task{.bytes = found.largest_bytes};
     task.pairs.assign(pairs.begin(), pairs.begin() + static_cast<std::ptrdiff_t>(count));
     const Summary s = Measure(task, found.level, true);
-    found.together.push_back({static_cast<int>(count), GBps(task.bytes * count, s.median)});
+    found.together.push_back({static_cast<int>(count), RateGBps(task.bytes * count, s.median)});
     if (count == pairs.size()) return;
   }
 }
@@ -164,10 +163,11 @@ void Survey::MeasureLevel(Level level) {
   found.latency_us = curve.front().us;
   found.largest_bytes = last.bytes;
   found.largest_us = last.us;
-  found.rate_GBps = GBps(last.bytes, last.us);
+  found.rate_GBps = RateGBps(last.bytes, last.us);
   if (curve.size() > 1) {
     const Point& before = curve[curve.size() - 2];
-    if (last.us > before.us) found.rate_GBps = GBps(last.bytes - before.bytes, last.us - before.us);
+    if (last.us > before.us)
+      found.rate_GBps = RateGBps(last.bytes - before.bytes, last.us - before.us);
   }
   if (!runner_.interrupted()) {
     const LinkTask both{
@@ -224,7 +224,7 @@ void Survey::MeasureCross(const std::string& what, const std::vector<RankPair>& 
                              .pairs = static_cast<int>(pairs.size()),
                              .bytes = bytes,
                              .time_us = s.median,
-                             .rate_GBps = GBps(bytes * pairs.size(), s.median)});
+                             .rate_GBps = RateGBps(bytes * pairs.size(), s.median)});
 }
 
 LinkFindings Survey::Run() {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <sstream>
@@ -103,6 +104,17 @@ std::vector<std::byte> AddressOfWorker(ucp_worker_h worker) {
   std::vector<std::byte> copy(begin, begin + bytes);
   ucp_worker_release_address(worker, address);
   return copy;
+}
+
+std::string DescribeEndpoint(ucp_ep_h endpoint) {
+  char* text = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* file = open_memstream(&text, &bytes);
+  if (file == nullptr) return "";
+  ucp_ep_print_info(endpoint, file);
+  std::fclose(file);
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
+  return {text, bytes};
 }
 
 }  // namespace hockney

@@ -40,6 +40,9 @@ void Deregister(ucp_context_h context, void* handle);
 // What other workers connect to.
 std::vector<std::byte> AddressOfWorker(ucp_worker_h worker);
 
+// What UCX says of an endpoint, for FindEndpointLane.
+std::string DescribeEndpoint(ucp_ep_h endpoint);
+
 // What a user lets UCX take, in brackets, for messages about it.
 std::string UsersUcxChoice();
 

@@ -5,7 +5,6 @@
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -341,15 +340,8 @@ void UcxWire::Impl::EndReceive(void* request, ucs_status_t status, std::size_t, 
 void UcxWire::Impl::Progress() { ucp_worker_progress(engine_->worker.get()); }
 
 std::string UcxWire::Impl::EndpointText(int peer) const {
-  if (peers_[peer].endpoint == nullptr) return "";
-  char* text = nullptr;
-  std::size_t bytes = 0;
-  std::FILE* file = open_memstream(&text, &bytes);
-  if (file == nullptr) return "";
-  ucp_ep_print_info(peers_[peer].endpoint, file);
-  std::fclose(file);
-  const std::unique_ptr<char, decltype(&std::free)> owner(text, std::free);
-  return {text, bytes};
+  const ucp_ep_h endpoint = peers_[peer].endpoint;
+  return endpoint == nullptr ? "" : DescribeEndpoint(endpoint);
 }
 
 std::vector<int> UcxWire::Impl::Connected() const {

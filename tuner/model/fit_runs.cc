@@ -10,12 +10,11 @@
 #include <tuple>
 
 #include "topology/check.h"
+#include "tuner/bandwidth.h"
 #include "tuner/statistics.h"
 
 namespace hockney {
 namespace {
-
-double GBps(std::uint64_t bytes, double us) { return static_cast<double>(bytes) / us / 1e3; }
 
 // The points' fit, or nothing after the reason was noted.
 std::optional<PiecewiseFit> TryFit(const std::string& what, std::span<const SizePoint> points,
@@ -52,7 +51,7 @@ std::optional<LevelModel::Saturation> FindSaturation(std::span<const LinkRow> ro
     if (by_pairs.size() < 2 || !by_pairs.contains(1)) continue;
     LevelModel::Saturation found{.points = by_pairs.size()};
     for (const auto& [pairs, times] : by_pairs) {
-      const double rate = GBps(bytes * static_cast<std::uint64_t>(pairs), Median(times));
+      const double rate = RateGBps(bytes * static_cast<std::uint64_t>(pairs), Median(times));
       if (pairs == 1) found.one_GBps = rate;
       found.all_GBps = std::max(found.all_GBps, rate);
       found.most_pairs = pairs;
@@ -122,36 +121,23 @@ void FitLevels(std::span<const RunRecords> runs, Model& model) {
   }
 }
 
-// What tells a row's choice apart from others of its collective, whatever the size.
-std::string ChoiceOf(const SweepRow& row) {
-  std::string text = AlgorithmOf(row);
-  if (!row.protocol.empty()) text += " " + row.protocol;
-  if (row.lanes) text += fmt::format(" x{}", *row.lanes);
-  for (const char* key : {"store", "library", "path"}) {
-    const std::string value = FindParameter(row, key);
-    if (!value.empty()) text += fmt::format(" {}={}", key, value);
-  }
-  if (row.graph) text += fmt::format(" graph={}", *row.graph);
-  return text;
-}
-
 AlgorithmModel KeyOf(const SweepRow& row) {
   const PiecewiseLine none({{.begin_bytes = 0, .alpha_seconds = 0, .beta_seconds_per_byte = 1}});
   return {.collective = row.collective,
-          .implementation = row.implementation,
-          .choice = ChoiceOf(row),
+          .variant = VariantOf(row),
           .ranks = row.ranks,
           .nodes = row.nodes.value_or(1),
           .in_place = row.in_place.value_or(false),
           .memory_kind = row.memory_kind,
           .dtype = row.dtype ? std::string(Name(*row.dtype)) : "",
+          .op = row.op ? std::string(Name(*row.op)) : "",
           .mode = row.mode,
           .fit = {.line = none}};
 }
 
 auto Tie(const AlgorithmModel& m) {
-  return std::tie(m.collective, m.implementation, m.choice, m.ranks, m.nodes, m.in_place,
-                  m.memory_kind, m.dtype, m.mode);
+  return std::tie(m.collective, m.variant, m.ranks, m.nodes, m.in_place, m.memory_kind, m.dtype,
+                  m.op, m.mode);
 }
 
 void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
@@ -170,8 +156,8 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
     }
   }
   for (const auto& [key, curve] : points) {
-    const std::string what = fmt::format("{} {} {}, {} ranks", Name(key.collective),
-                                         key.implementation, key.choice, key.ranks);
+    const std::string what =
+        fmt::format("{} {}, {} ranks", Name(key.collective), key.variant, key.ranks);
     const auto fit = TryFit(what, curve, model.refused);
     if (!fit) continue;
     model.algorithms.push_back(key);

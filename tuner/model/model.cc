@@ -51,13 +51,13 @@ Json LevelJson(const LevelModel& level) {
 
 Json AlgorithmJson(const AlgorithmModel& model) {
   return {{"collective", Name(model.collective)},
-          {"implementation", model.implementation},
-          {"choice", model.choice},
+          {"variant", model.variant},
           {"ranks", model.ranks},
           {"nodes", model.nodes},
           {"in_place", model.in_place},
           {"memory_kind", model.memory_kind},
           {"dtype", model.dtype},
+          {"op", model.op},
           {"mode", model.mode},
           {"fit", FitJson(model.fit)}};
 }

@@ -45,13 +45,13 @@ struct LevelModel {
 // The times of one choice of a collective, by nccl-tests' size.
 struct AlgorithmModel {
   Collective collective = Collective::kAllReduce;
-  std::string implementation = {};
-  std::string choice = {};  // algorithm, protocol, lanes and what else tells it apart
+  std::string variant = {};  // VariantOf
   std::int64_t ranks = 0;
   std::int64_t nodes = 1;
   bool in_place = false;
   std::string memory_kind = {};
   std::string dtype = {};
+  std::string op = {};  // empty where nothing is reduced
   std::string mode = {};
   PiecewiseFit fit;
 };

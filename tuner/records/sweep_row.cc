@@ -107,4 +107,17 @@ std::string AlgorithmOf(const SweepRow& row) {
   return NameOf(Levels{.intra = intra, .rack = rack, .inter = inter});
 }
 
+std::string VariantOf(const SweepRow& row) {
+  std::string text = row.implementation + " " + AlgorithmOf(row);
+  if (!row.protocol.empty()) text += " " + row.protocol;
+  if (row.lanes) text += " x" + std::to_string(*row.lanes);
+  // Not pieces and slice_bytes, which follow from the size.
+  for (const std::string key : {"library", "path", "slices", "store"}) {
+    const std::string value = FindParameter(row, key);
+    if (!value.empty()) text += " " + key + "=" + value;
+  }
+  if (row.graph) text += " graph=" + std::to_string(*row.graph);
+  return text;
+}
+
 }  // namespace hockney

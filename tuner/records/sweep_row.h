@@ -75,6 +75,10 @@ std::string FindParameter(const SweepRow& row, std::string_view key);
 // The row's algorithm as --algorithm names it, with the levels of `hierarchical`.
 std::string AlgorithmOf(const SweepRow& row);
 
+// What tells a row's competitor apart from others of its cell, whatever ranks and size:
+// "hockney ring simple x1 slices=2 store=cached".
+std::string VariantOf(const SweepRow& row);
+
 // One row of samples.csv.
 struct SampleRow {
   std::int64_t row = 0;  // 0-based row of sweep.csv

@@ -6,13 +6,12 @@ namespace hockney {
 namespace {
 
 template <class Enqueue>
-double TimeEach(Device& device, int count, const Enqueue& enqueue,
-                const std::function<void()>& meanwhile) {
+double TimeEach(Device& device, int count, const Enqueue& enqueue) {
   const auto begin = device.MakeMark();
   const auto end = device.MakeMark();
   begin->Enqueue();
   for (int i = 0; i < count; ++i) enqueue();
-  WaitForQueue(*end, meanwhile);
+  WaitForQueue(*end);
   return end->SecondsSince(*begin) / count;
 }
 
@@ -26,12 +25,12 @@ void WaitForQueue(DeviceMark& end, const std::function<void()>& meanwhile) {
 }
 
 double TimeLaunch(Device& device, DeviceLaunch& launch, int count) {
-  return TimeEach(device, count, [&] { launch.Enqueue(); }, {});
+  return TimeEach(device, count, [&] { launch.Enqueue(); });
 }
 
 double TimeCopy(Device& device, std::byte* to, const std::byte* from, std::size_t bytes,
                 int count) {
-  return TimeEach(device, count, [&] { device.EnqueueCopy(to, from, bytes); }, {});
+  return TimeEach(device, count, [&] { device.EnqueueCopy(to, from, bytes); });
 }
 
 void DeviceCall::Run() {

@@ -83,11 +83,26 @@ TEST(FitRunsTest, ChoicesAreFittedApartAndWhatCannotBeIsTold) {
   const std::vector<RunRecords> runs = {run};
   const Model model = FitRuns(runs);
   ASSERT_EQ(model.algorithms.size(), 2U);
-  EXPECT_EQ(model.algorithms[0].choice, "direct simple");
+  EXPECT_EQ(model.algorithms[0].variant, "hockney direct simple");
   EXPECT_NEAR(model.algorithms[0].fit.line.segments()[0].alpha_seconds, 5e-6, 1e-9);
   EXPECT_NEAR(model.algorithms[1].fit.line.segments()[0].alpha_seconds, 20e-6, 1e-9);
   EXPECT_THAT(model.refused,
               ElementsAre(HasSubstr("all_reduce hockney tree simple, 4 ranks: 1 sizes, expected")));
+}
+
+TEST(FitRunsTest, RowsThatDifferInAnythingButTheSizeAreNoOneCurve) {
+  RunRecords run{.path = "a"};
+  for (std::uint64_t n = 8; n <= 1u << 20; n *= 4) {
+    for (const char* slices : {"1", "3"}) {
+      for (const ReduceOp op : {ReduceOp::kSum, ReduceOp::kMax}) {
+        run.sweep.push_back(Row("ring", n, 20 + static_cast<double>(n) / 2e3));
+        run.sweep.back().parameters = std::string("pieces=1;slices=") + slices;
+        run.sweep.back().op = op;
+      }
+    }
+  }
+  const std::vector<RunRecords> runs = {run};
+  EXPECT_EQ(FitRuns(runs).algorithms.size(), 4U);
 }
 
 TEST(FitRunsTest, JsonSaysUnitsAndWhatIsNotKnown) {
