@@ -53,8 +53,9 @@ DomainOptions SmallSlots(std::uint64_t first_count) {
 }
 
 std::string RunCases(int ranks, int ranks_a_host, const std::vector<ExecutorCase>& cases,
-                     std::uint64_t first_count = 0, ProxyPath path = ProxyPath::kStaged) {
-  const DomainOptions options = testing::WithRoomFor(cases, SmallSlots(first_count));
+                     const DomainOptions& limits = SmallSlots(0),
+                     ProxyPath path = ProxyPath::kStaged) {
+  const DomainOptions options = testing::WithRoomFor(cases, limits);
   std::string result;
   RunThreadRanks(ranks, kTimeoutSeconds, [&](Session& session) {
     const Place place =
@@ -88,17 +89,32 @@ TEST(UcxProxyTest, ConnectionsWithinAndBetweenHostsMix) {
 }
 
 TEST(UcxProxyTest, CountersPassTheirEnds) {
-  EXPECT_EQ(RunCases(2, 1, MessageRows(2), (std::uint64_t{1} << 32) - 20), "");
+  EXPECT_EQ(RunCases(2, 1, MessageRows(2), SmallSlots((std::uint64_t{1} << 32) - 20)), "");
 }
 
 // The direct path, with memory of the host standing in for a device's.
 TEST(UcxProxyTest, MessagesAreSentFromTheirSlotsAndReceivedThere) {
-  EXPECT_EQ(RunCases(2, 1, MessageRows(2), 0, ProxyPath::kDirect), "");
-  EXPECT_EQ(RunCases(4, 2, MessageRows(4), 0, ProxyPath::kDirect), "");
+  EXPECT_EQ(RunCases(2, 1, MessageRows(2), SmallSlots(0), ProxyPath::kDirect), "");
+  EXPECT_EQ(RunCases(4, 2, MessageRows(4), SmallSlots(0), ProxyPath::kDirect), "");
+}
+
+// Messages that a socket does not take at once: who wrote over one before it has left would send
+// something else.
+TEST(UcxProxyTest, SlotsAreKeptUntilTheirMessagesHaveLeft) {
+  ExecutorCase test;
+  test.row = FindAlgorithm(Collective::kBroadcast, "ring");
+  test.counts = EvenCounts({Collective::kBroadcast, 2, 0}, 8 << 20);
+  test.parameters.lanes = 4;
+  DomainOptions options = SmallSlots(0);
+  options.lanes = 4;
+  options.limits.slot_bytes = 512 << 10;
+  EXPECT_EQ(RunCases(2, 1, {test}, options, ProxyPath::kDirect), "");
 }
 
 TEST(UcxProxyTest, CountersOfTheDirectPathPassTheirEnds) {
-  EXPECT_EQ(RunCases(2, 1, MessageRows(2), (std::uint64_t{1} << 32) - 20, ProxyPath::kDirect), "");
+  EXPECT_EQ(
+      RunCases(2, 1, MessageRows(2), SmallSlots((std::uint64_t{1} << 32) - 20), ProxyPath::kDirect),
+      "");
 }
 
 TEST(UcxProxyTest, HierarchicalRowsWorkInTheirHostsMemory) {
