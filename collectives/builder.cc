@@ -7,6 +7,9 @@
 namespace hockney {
 namespace {
 
+// Sums of two ranks are indices of 16 bits, too; what exceeds them is refused where it occurs.
+constexpr int kMostRanks = 16384;
+
 std::int16_t Narrow(int value) {
   if (value < std::numeric_limits<std::int16_t>::min() ||
       value > std::numeric_limits<std::int16_t>::max()) {
@@ -82,9 +85,9 @@ PeerIndex Rank(int rank) { return {.start = Narrow(rank), .inner = 0, .inner2 = 
 Builder::Builder(const Shape& shape, int rank, const Parameters& parameters, int parts,
                  int layout_lanes_per_lane)
     : parameters_(parameters), parts_(parts) {
-  if (shape.ranks < 1 || shape.ranks > std::numeric_limits<std::int16_t>::max() / 2) {
+  if (shape.ranks < 1 || shape.ranks > kMostRanks) {
     throw std::invalid_argument("program: " + std::to_string(shape.ranks) +
-                                " ranks, expected 1..16383");
+                                " ranks, expected 1.." + std::to_string(kMostRanks));
   }
   if (rank < 0 || rank >= shape.ranks || shape.root < 0 || shape.root >= shape.ranks) {
     throw std::invalid_argument("program: rank or root outside 0.." +

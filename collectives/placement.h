@@ -20,6 +20,14 @@ std::vector<std::vector<int>> RanksByNode(const RankPlacement& placement);
 // and if not every node has a rack.
 std::vector<std::vector<int>> NodesByRack(const RankPlacement& placement);
 
+// Both of a placement, for who builds the programs of many ranks: looking them up takes a while.
+struct PlacedRanks {
+  explicit PlacedRanks(const RankPlacement& placement)
+      : nodes(RanksByNode(placement)), racks(NodesByRack(placement)) {}
+  std::vector<std::vector<int>> nodes;  // ranks
+  std::vector<std::vector<int>> racks;  // nodes
+};
+
 // The placement with every node cut into nodes of as many ranks: the greatest common divisor of
 // the nodes' numbers of ranks, neighbours in local index together. Throws as RanksByNode.
 RankPlacement EqualNodes(const RankPlacement& placement);

@@ -159,6 +159,7 @@ struct Parameters {
   Levels levels{};        // of `hierarchical`; empty: its usual ones
   // Where the ranks are; null: on one node. Not owned, outlives what is built with it.
   const RankPlacement* placement = nullptr;
+  const PlacedRanks* placed = nullptr;  // of the placement, or null: looked up by who needs it
 };
 
 struct RankProgram {

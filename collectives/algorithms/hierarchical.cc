@@ -91,6 +91,7 @@ Hierarchy FindPlace(const Shape& shape, int rank, const Parameters& parameters) 
   const RankPlacement equal = EqualNodes(*parameters.placement);
   Parameters placed = parameters;
   placed.placement = &equal;
+  placed.placed = nullptr;
   return FindHierarchy(shape.ranks, rank, placed);
 }
 
