@@ -86,8 +86,8 @@ Builder::Builder(const Shape& shape, int rank, const Parameters& parameters, int
                  int layout_lanes_per_lane)
     : parameters_(parameters), parts_(parts) {
   if (shape.ranks < 1 || shape.ranks > kMostRanks) {
-    throw std::invalid_argument("program: " + std::to_string(shape.ranks) +
-                                " ranks, expected 1.." + std::to_string(kMostRanks));
+    throw std::invalid_argument("program: " + std::to_string(shape.ranks) + " ranks, expected 1.." +
+                                std::to_string(kMostRanks));
   }
   if (rank < 0 || rank >= shape.ranks || shape.root < 0 || shape.root >= shape.ranks) {
     throw std::invalid_argument("program: rank or root outside 0.." +
