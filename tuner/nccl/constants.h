@@ -116,13 +116,30 @@ inline constexpr double kPatMicrosecondsPerRank = 2.8;
 inline constexpr double kPatStepsAtOnce = 3.5;
 inline constexpr int kTreeCorrections = 23;  // sizes of 64 B to 256 MiB, powers of two
 
-// Bytes of a slot of the simple protocol, 8 of which a connection has (src/include/device.h).
-inline constexpr double kSimpleSlotBytes = 512 * 1024;
-// NCCL_NVLS_CHUNKSIZE (src/transport/nvls.cc), of nvls and nvls_tree.
-inline constexpr double kNvlsChunkBytes = 128 * 1024;
-// Channels of nvls on Hopper; on Blackwell within a node and over nodes (src/transport/nvls.cc).
-inline constexpr int kNvlsChannelsHopper = 16;
-inline constexpr int kNvlsChannelsBlackwellNode = 24;
-inline constexpr int kNvlsChannelsBlackwell = 32;
+// Bytes of payload that a slot of a connection carries, by protocol; it has 8
+// (src/include/device.h).
+inline constexpr std::array<double, kProtocols> kSlotBytes = {32.0 * 1024, 562.5 * 1024,
+                                                              512.0 * 1024};
+// NCCL_NVLS_CHUNKSIZE, of nvls and nvls_tree (src/transport/nvls.cc).
+inline constexpr double kNvlsChunkBytes = 128.0 * 1024;
+// The most of nvls_tree from 4 nodes on (src/enqueue.cc).
+inline constexpr double kNvlsTreeChunkBytes = 64.0 * 1024;
+
+// Calls of fewer bytes than `loops` times what is under way at once take shorter chunks; the rules
+// are tried in their order (src/enqueue.cc).
+struct ChunkRule {
+  double loops = 0;
+  double chunk_bytes = 0;
+};
+inline constexpr std::array<ChunkRule, 3> kNvlsChunks = {{{64, 65536}, {8, 32768}, {2, 16384}}};
+inline constexpr std::array<ChunkRule, 4> kNvlsTreeChunks = {
+    {{32, 262144}, {16, 131072}, {4, 65536}, {1, 32768}}};
+// Of tree: `loops` for each level; chunks are halved down to `chunk_bytes`.
+inline constexpr std::array<ChunkRule, 3> kTreeChunks = {{{8, 131072}, {4, 65536}, {1, 32768}}};
+
+// Channels that the search found on 8 H100, and by how much NCCL multiplies them (src/graph).
+inline constexpr int kGraphChannelsHopper = 12;
+inline constexpr int kChannelsOfGraph = 2;
+inline constexpr int kMostChannels = 64;
 
 }  // namespace hockney::nccl
