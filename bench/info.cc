@@ -17,6 +17,7 @@
 #include "bench/probes.h"
 #include "bench/topology_options.h"
 #include "bench/topology_report.h"
+#include "bench/tuner_check.h"
 #include "collectives/baselines/mpi/mpi_library.h"
 #include "collectives/baselines/nccl/nccl_library.h"
 #include "topology/agree.h"
@@ -35,6 +36,8 @@ struct InfoOptions {
   TopologySources topology;
   std::string nvidia_topo;  // files' paths, empty: none
   std::string nccl_topo;
+  bool check_tuner = false;
+  std::string tuner_file;  // empty: the environment names it
   bool json = false;
 };
 
@@ -109,6 +112,10 @@ Json ReadGpuFiles(const InfoOptions& options, Session& session) {
 }
 
 int RunInfo(const InfoOptions& options, const Launch& launch, Session& session) {
+  if (options.check_tuner) {
+    return CheckTuner(
+        session, options.tuner_file.empty() ? std::nullopt : std::optional(options.tuner_file));
+  }
   const Json gpu_files = ReadGpuFiles(options, session);
   const SwitchTree tree = ReadSwitchTree(session, options.topology);
   Session local = session.SplitSharedMemory();
@@ -153,9 +160,17 @@ Runner AddInfo(CLI::App& program) {
       .add_option("--nccl-topo", options->nccl_topo,
                   "Show what a topology dump of NCCL or RCCL (XML) says, which rank 0 reads")
       ->type_name("FILE");
+  CLI::Option* const check =
+      command
+          .add_option("--check-tuner", options->tuner_file,
+                      "Only show whether the ranks of all hosts read the same rules for NCCL's "
+                      "tuner, from FILE or, without it, from NCCL_TUNER_CONFIG_FILE")
+          ->type_name("[FILE]")
+          ->expected(0, 1);
   command.add_flag("--json", options->json, "Print JSON");
-  return [options](Launch& launch) {
+  return [options, check](Launch& launch) {
     CheckTopologyOptions(options->topology);
+    options->check_tuner = check->count() > 0;
     return launch.RunRanks(options->ranks,
                            [&](Session& session) { return RunInfo(*options, launch, session); });
   };

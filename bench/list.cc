@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cluster_rows.h"
 #include "bench/commands.h"
 #include "bench/implementations.h"
 #include "bench/options.h"
@@ -144,6 +145,7 @@ constexpr Part kParts[] = {
     {"types", TypeRows, TypeJson},
     {"ops", OpRows, OpJson},
     {"implementations", ImplementationRows, ImplementationJson},
+    {"clusters", ClusterRows, ClusterJson},
 };
 
 int Run(const ListOptions& options) {
@@ -167,7 +169,7 @@ void CheckWhat(const std::string& text) {
   if (std::find(names.begin(), names.end(), text) != names.end()) return;
   const auto close = Suggest(text, names);
   FailOption("what to list", text,
-             fmt::format("all, collectives, algorithms, types, ops or implementations{}",
+             fmt::format("all, collectives, algorithms, types, ops, implementations or clusters{}",
                          close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
@@ -175,6 +177,8 @@ Runner AddList(CLI::App& program) {
   const auto options = std::make_shared<ListOptions>();
   CLI::App& command = *program.add_subcommand("list", "Show what is compiled in");
   command.footer(
+      "clusters: presets for predictions; rates in one direction, NICs' each; the source of every\n"
+      "number is in --json clusters\n"
       "peer memory: with protocol simple it reads and writes other ranks' buffers, so one host "
       "only\n"
       "bytes/size: what the busiest rank moves to and from others, over the size column\n"
@@ -186,9 +190,11 @@ Runner AddList(CLI::App& program) {
             CheckWhat(text);
             options->what = text;
           },
-          "all, collectives, algorithms, types, ops or implementations")
+          "all, collectives, algorithms, types, ops, implementations or clusters")
       ->type_name("")
       ->default_str(options->what);
+  command.add_flag_callback(
+      "--clusters", [options] { options->what = "clusters"; }, "The same as \"clusters\"");
   command.add_flag("--json", options->json, "Print JSON");
   return [options](Launch&) { return Run(*options); };
 }

@@ -1,6 +1,7 @@
-# cmake "-DPROGRAMS=FILES" -DBARE=FILE -P tests/needed_libraries_test.cmake
-# Checks that no program names a library of CUDA, NVML or NCCL, which are looked for at run time, and that BARE names none
-# but those of the compiler.
+# cmake "-DPROGRAMS=FILES" "-DBARE=FILES" -DPLUGIN=FILE -P tests/needed_libraries_test.cmake
+# Checks that no program names a library of CUDA, NVML or NCCL, which are looked for at run time, and that BARE name none
+# but those of the compiler; and that PLUGIN shows no names but those that NCCL looks for.
+cmake_policy(VERSION 3.25)
 
 function(find_needed program result)
   execute_process(COMMAND readelf -d "${program}" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
@@ -22,9 +23,16 @@ foreach(program IN LISTS PROGRAMS BARE)
     if(library MATCHES "nccl|libcuda|nvidia-ml")
       message(FATAL_ERROR "${program} names ${library}")
     endif()
-    if(program STREQUAL BARE AND NOT library MATCHES "^(libstdc\\+\\+|libgcc_s|libc|libm|libpthread|libdl|librt|ld-linux.*|libasan|libubsan|libtsan)\\.so")
+    if(program IN_LIST BARE AND NOT library MATCHES "^(libstdc\\+\\+|libgcc_s|libc|libm|libpthread|libdl|librt|ld-linux.*|libasan|libubsan|libtsan)\\.so")
       message(FATAL_ERROR "${program} names ${library}, expected the compiler's libraries only")
     endif()
   endforeach()
   message("${program}: ${needed}")
 endforeach()
+
+execute_process(COMMAND nm -D --defined-only "${PLUGIN}" OUTPUT_VARIABLE output COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "[^ \n]+\n" names "${output}")
+string(REPLACE "\n" "" names "${names}")
+if(NOT names STREQUAL "ncclTunerPlugin_v4;ncclTunerPlugin_v5")
+  message(FATAL_ERROR "${PLUGIN} shows ${names}")
+endif()

@@ -3,92 +3,43 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <initializer_list>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "topology/check.h"
 #include "topology/hostlist.h"
 #include "topology/input_file.h"
+#include "topology/json_reader.h"
 
 namespace hockney {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A value and the way to it.
-struct Place {
-  const Json& value;
-  std::string path;
-};
-
-class Reader {
+class Reader : private JsonReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit Reader(std::string_view file) : JsonReader(file), file_(file) {}
 
   SwitchTree Read(const Json& root) {
-    const Place top{root, ""};
+    const JsonPlace top{root, ""};
     RequireMembers(top, {"racks", "pods"});
     SwitchTree tree{.source = fmt::format("cluster file {}", file_)};
-    for (const Place& rack : Entries(Member(top, "racks"))) ReadRack(rack, &tree);
+    for (const JsonPlace& rack : Entries(Member(top, "racks"))) ReadRack(rack, &tree);
     if (tree.racks.empty()) Fail(Member(top, "racks"), "at least one rack");
     if (!root.contains("pods")) return tree;
-    for (const Place& pod : Entries(Member(top, "pods"))) ReadPod(pod, &tree);
+    for (const JsonPlace& pod : Entries(Member(top, "pods"))) ReadPod(pod, &tree);
     return tree;
   }
 
  private:
-  [[noreturn]] void Fail(const Place& place, std::string_view expected) const {
-    constexpr std::size_t kLongest = 60;
-    std::string found = place.value.dump(-1, ' ', false, Json::error_handler_t::replace);
-    if (found.size() > kLongest) found = found.substr(0, kLongest) + "...";
-    throw InputError(fmt::format("{}: {}: {}: expected {}", file_,
-                                 place.path.empty() ? "the whole" : place.path, found, expected));
-  }
-
-  void RequireMembers(const Place& place, std::initializer_list<std::string_view> names) const {
-    std::string accepted;
-    for (const std::string_view name : names) {
-      accepted += fmt::format("{}\"{}\"", accepted.empty() ? "" : " and ", name);
-    }
-    if (!place.value.is_object()) Fail(place, "an object with " + accepted);
-    for (const auto& [key, value] : place.value.items()) {
-      if (std::find(names.begin(), names.end(), key) != names.end()) continue;
-      Fail({value, place.path.empty() ? key : place.path + "." + key},
-           fmt::format("no member \"{}\", only {}", key, accepted));
-    }
-  }
-
-  Place Member(const Place& place, const std::string& name) const {
-    const auto found = place.value.find(name);
-    if (found == place.value.end()) Fail(place, fmt::format("a member \"{}\"", name));
-    return {*found, place.path.empty() ? name : place.path + "." + name};
-  }
-
-  std::vector<Place> Entries(const Place& place) const {
-    if (!place.value.is_array()) Fail(place, "an array");
-    std::vector<Place> entries;
-    for (std::size_t i = 0; i < place.value.size(); ++i) {
-      entries.push_back({place.value[i], fmt::format("{}[{}]", place.path, i)});
-    }
-    return entries;
-  }
-
-  std::string Text(const Place& place) const {
-    if (!place.value.is_string() || place.value.get_ref<const std::string&>().empty()) {
-      Fail(place, "a name in quotes");
-    }
-    return place.value.get<std::string>();
-  }
-
-  void ReadRack(const Place& place, SwitchTree* tree) {
+  void ReadRack(const JsonPlace& place, SwitchTree* tree) {
     RequireMembers(place, {"name", "hosts"});
-    const Place name = Member(place, "name");
+    const JsonPlace name = Member(place, "name");
     SwitchTree::Rack rack{.name = Text(name)};
     if (!rack_index_.emplace(rack.name, tree->racks.size()).second) {
       Fail(name, "a rack's name once only");
     }
-    for (const Place& hosts : Entries(Member(place, "hosts"))) {
+    for (const JsonPlace& hosts : Entries(Member(place, "hosts"))) {
       for (const std::string& host : Expand(hosts)) {
         const auto [found, is_new] = rack_of_host_.emplace(host, rack.name);
         if (!is_new) {
@@ -102,7 +53,7 @@ class Reader {
     tree->racks.push_back(std::move(rack));
   }
 
-  std::vector<std::string> Expand(const Place& place) const {
+  std::vector<std::string> Expand(const JsonPlace& place) const {
     try {
       return ExpandHostlist(Text(place));
     } catch (const HostlistError& error) {
@@ -110,14 +61,14 @@ class Reader {
     }
   }
 
-  void ReadPod(const Place& place, SwitchTree* tree) {
+  void ReadPod(const JsonPlace& place, SwitchTree* tree) {
     RequireMembers(place, {"name", "racks"});
-    const Place name_place = Member(place, "name");
+    const JsonPlace name_place = Member(place, "name");
     const std::string name = Text(name_place);
     const bool taken = std::any_of(tree->racks.begin(), tree->racks.end(),
                                    [&](const auto& rack) { return rack.pod == name; });
     if (taken) Fail(name_place, "a pod's name once only");
-    for (const Place& each : Entries(Member(place, "racks"))) {
+    for (const JsonPlace& each : Entries(Member(place, "racks"))) {
       const auto found = rack_index_.find(Text(each));
       if (found == rack_index_.end()) Fail(each, "the name of one of \"racks\"");
       SwitchTree::Rack& rack = tree->racks[found->second];
@@ -136,18 +87,7 @@ class Reader {
 }  // namespace
 
 SwitchTree ParseClusterFile(std::string_view text, std::string_view file) {
-  Json root;
-  try {
-    root = Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::size_t offset = error.byte > 0 ? error.byte - 1 : 0;
-    const bool printable = offset < text.size() && text[offset] > ' ' && text[offset] <= '~';
-    const std::string found = printable              ? fmt::format("\"{}\"", text[offset])
-                              : offset < text.size() ? "a character that does not print"
-                                                     : "the end of the text";
-    FailInput(file, PositionAt(text, offset), found + ": expected JSON");
-  }
-  return Reader(file).Read(root);
+  return Reader(file).Read(ParseJsonInput(text, file));
 }
 
 SwitchTree ReadClusterFile(const std::string& path) {

@@ -134,6 +134,68 @@ TEST_F(TwoHostsTest, B44RanksPerHostAreAListAndCoresAreCountedAKernel) {
   }
 }
 
+constexpr const char* kRules =
+    "allreduce,0,65536,ring,ll,-1,1,8\nallreduce,65537,1048576,nvls,simple,-1,1,8\n";
+
+TEST(InfoTunerTest, EqualRulesAreCountedAndHashed) {
+  const ScratchFolder folder;
+  std::ofstream(folder.Path("r.csv")) << kRules;
+  const std::string expected = "NCCL's rules: " + folder.Path("r.csv") + ", hash ";
+  const Outcome run = RunProgram("info --local 2 --check-tuner " + folder.Path("r.csv"));
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr(expected), HasSubstr(", 2 rules: the same for 2 ranks on 1 "
+                                                            "hosts\n")));
+  EXPECT_EQ(CountLines(run.out), 1U);
+  const Outcome by_environment = RunShell("NCCL_TUNER_CONFIG_FILE=" + folder.Path("r.csv") +
+                                          " $HOCKNEY info --local 2 --check-tuner");
+  EXPECT_EQ(by_environment.out, run.out) << by_environment.err;
+}
+
+TEST(InfoTunerTest, RulesThatNobodyCanReadEndWithExitTwoAndOneLine) {
+  const ScratchFolder folder;
+  std::ofstream(folder.Path("bad")) << "allreduce,1-a,8,ring,ll,-1,1,8\n";
+  struct Case {
+    std::string words;
+    std::string expected;
+  };
+  for (const Case& each :
+       {Case{folder.Path("bad"), "bad:1:11: \"1-a\": expected a whole number of bytes"},
+        Case{folder.Path("none"), "none: cannot be read: No such file"},
+        Case{"", "NCCL_TUNER_CONFIG_FILE is not set: expected the path of a rule file"}}) {
+    const Outcome run = RunShell(
+        "unset NCCL_TUNER_CONFIG_FILE; $HOCKNEY info --local 2 "
+        "--check-tuner " +
+        each.words);
+    EXPECT_EQ(run.exit_code, 2) << run.err;
+    EXPECT_EQ(run.out, "");
+    EXPECT_EQ(CountLines(run.err), 1U) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(each.expected));
+  }
+}
+
+TEST_F(TwoHostsTest, InfoNamesHostsWhoseTunerRulesDiffer) {
+  if (!CanRun()) return;
+  std::ofstream(folder_.Path("rules_ha")) << kRules;
+  std::ofstream(folder_.Path("rules_hb")) << kRules << "# another line\n";
+  std::ofstream(folder_.Path("by_host"))
+      << "#!/bin/sh\nexport NCCL_TUNER_CONFIG_FILE=" << folder_.Path("rules_") << "$(hostname)\n"
+      << "exec \"$@\"\n";
+  std::filesystem::permissions(folder_.Path("by_host"), std::filesystem::perms::owner_all);
+  const auto run = [&] {
+    return RunShell(MpirunWords(3) + "--host ha:2,hb:1 --mca plm_rsh_agent " + agent() +
+                    " --mca rtc ^hwloc --bind-to none --mca oob_tcp_if_include lo --mca pml ob1 "
+                    "--mca btl self,vader,tcp --mca btl_tcp_if_include lo " +
+                    folder_.Path("by_host") + " $HOCKNEY info --check-tuner");
+  };
+  const Outcome differ = run();
+  EXPECT_EQ(differ.exit_code, 3) << differ.err;
+  EXPECT_THAT(differ.err, AllOf(HasSubstr("NCCL's rules differ between ranks"),
+                                HasSubstr(" (2 rules) on ha; hash "), HasSubstr(" on hb\n")));
+  std::filesystem::remove(folder_.Path("rules_hb"));
+  EXPECT_THAT(run().err, HasSubstr(" (2 rules) on ha; " + folder_.Path("rules_hb") +
+                                   ": cannot be read: No such file or directory on hb\n"));
+}
+
 TEST(InfoTopologyTest, BadFilesEndWithExitTwoAndOneLine) {
   const ScratchFolder folder;
   std::ofstream(folder.Path("bad")) << "{\"racks\": 1}";

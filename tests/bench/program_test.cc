@@ -57,6 +57,15 @@ TEST(ListTest, ShowsOnePart) {
   EXPECT_THAT(run.out, AllOf(HasSubstr("bfloat16"), Not(HasSubstr("ring"))));
 }
 
+TEST(ListTest, ClustersArePresetsWithTheirSources) {
+  const Outcome run = RunHockney("list --clusters");
+  EXPECT_EQ(run.exit_code, 0) << run.err;
+  EXPECT_THAT(run.out, AllOf(HasSubstr("\nh100 "), HasSubstr("\ntcp-10g ")));
+  EXPECT_EQ(RunHockney("list clusters").out, run.out);
+  EXPECT_THAT(RunHockney("list clusters --json").out,
+              HasSubstr("\"source\": \"perftest between two hosts, 400 Gb/s NIC: 392 Gb/s\""));
+}
+
 TEST(ListTest, JsonHoldsTheSame) {
   const Outcome run = RunHockney("list --json");
   EXPECT_EQ(run.exit_code, 0);
