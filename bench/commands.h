@@ -8,6 +8,7 @@ Command FitCommand();
 Command InfoCommand();
 Command LinksCommand();
 Command ListCommand();
+Command SimulateCommand();
 Command SweepCommand();
 
 }  // namespace hockney

@@ -50,7 +50,7 @@ struct EngineResult {
   // when the last lane was.
   std::vector<std::vector<double>> piece_ends = {};
   std::vector<std::vector<double>> bucket_bytes = {};
-  std::vector<std::array<double, kSimLevels>> piece_bytes = {};  // sent until then
+  std::vector<std::array<double, kSimLevels>> piece_bytes = {};  // of each piece
 };
 
 // Lets all lanes of the representatives run through the machine, in order of time. Lanes do the
@@ -67,6 +67,8 @@ class SimEngine {
   EngineResult Run(bool buckets_full);
 
  private:
+  // In the owner of a flow: it is a lane, not a wire.
+  static constexpr std::uint32_t kLaneFlow = 0x80000000;
   enum class Happening : std::uint32_t { kStart, kDone, kWire, kFlow, kDrain };
   struct LaneRun {
     const LaneCode* code = nullptr;
@@ -119,6 +121,7 @@ class SimEngine {
   void NextStep(std::uint32_t lane);
   void PieceEnded(std::uint32_t lane, int piece);
 
+  void CountBytes(std::uint32_t lane, SimLevel level, double bytes);
   void Send(std::uint32_t wire, double bytes);
   void SendNext(std::uint32_t wire);
   void Arrive(std::uint32_t wire, double seconds);
@@ -142,7 +145,7 @@ class SimEngine {
   FlowNetwork network_;
   EventQueue queue_;
   std::vector<FlowNetwork::Due> dues_;
-  std::vector<std::uint32_t> owner_of_flow_;  // wire, or lane with the highest bit set
+  std::vector<std::uint32_t> owner_of_flow_;  // wire, or lane with kLaneFlow set
   double now_ = 0;
   // By slot of a wire.
   std::vector<double> arrival_;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <stdexcept>
 #include <utility>
 
@@ -11,11 +13,11 @@
 namespace hockney {
 namespace {
 
-constexpr int kFirstPieces = 8;
-// From here on a steady mean will do: in a network that is full everywhere no two pieces are alike
-// to the last digit.
-constexpr int kManyPieces = 16;
-constexpr std::size_t kManyRanks = 1024;  // too many to begin with too few pieces
+// Enough for the slots of connections to fill up.
+constexpr int kFirstPieces = 16;
+// In a network that is full everywhere no two pieces are alike to the last digit. There a
+// steady pace will do where all would be too many slices.
+constexpr double kMostSlices = 4e6;
 constexpr double kSamePace = 0.005;
 constexpr double kSameTime = 1e-9;   // relative to what passed
 constexpr double kSameBytes = 1e-6;  // of a bucket
@@ -41,16 +43,6 @@ std::size_t EvenChunk(const Layout& layout, const Counts& counts, DataType type)
   return chunk * cuts == counts.counts[0] * ElementBytes(type) ? chunk : 0;
 }
 
-// How much later each lane was through with piece k + 1 than with piece k.
-std::vector<double> Shifts(const EngineResult& result, int k) {
-  std::vector<double> shifts;
-  shifts.reserve(result.piece_ends[k].size());
-  for (std::size_t lane = 0; lane < result.piece_ends[k].size(); ++lane) {
-    shifts.push_back(result.piece_ends[k + 1][lane] - result.piece_ends[k][lane]);
-  }
-  return shifts;
-}
-
 bool Same(double a, double b, double scale) { return std::abs(a - b) <= kSameTime * scale; }
 
 // Whether the buckets are as full after piece b as after piece a.
@@ -63,35 +55,59 @@ bool SameBuckets(const EngineResult& result, int a, int b) {
   return true;
 }
 
-// Whether pieces k, k + 1 and k + 2 repeat: all lanes later by the same, and buckets as full.
-bool Repeats(const EngineResult& result, int k) {
-  const std::vector<double> first = Shifts(result, k);
-  const std::vector<double> second = Shifts(result, k + 1);
-  for (std::size_t lane = 0; lane < first.size(); ++lane) {
-    if (!Same(first[lane], first[0], result.seconds)) return false;
-    if (!Same(second[lane], first[0], result.seconds)) return false;
-  }
-  return SameBuckets(result, k + 1, k + 2);
-}
-
-// What a piece takes between pieces a and b, mean over the lanes.
-double MeanPace(const EngineResult& result, int a, int b) {
-  double sum = 0;
+// What a piece takes each lane between pieces a and b.
+std::vector<double> Paces(const EngineResult& result, int a, int b) {
+  std::vector<double> paces;
+  paces.reserve(result.piece_ends[a].size());
   for (std::size_t lane = 0; lane < result.piece_ends[a].size(); ++lane) {
-    sum += result.piece_ends[b][lane] - result.piece_ends[a][lane];
+    paces.push_back((result.piece_ends[b][lane] - result.piece_ends[a][lane]) / (b - a));
   }
-  return sum / static_cast<double>(result.piece_ends[a].size()) / (b - a);
+  return paces;
 }
 
-// The time from one piece to the next when enough were simulated to tell, else nothing.
-std::optional<double> FindPace(const EngineResult& result, int pieces) {
-  if (Repeats(result, pieces - 4)) return Shifts(result, pieces - 3)[0];
-  if (pieces < kManyPieces) return std::nullopt;
-  const double before = MeanPace(result, pieces / 4, pieces / 2);
-  const double after = MeanPace(result, pieces / 2, pieces * 3 / 4);
-  const bool steady = std::abs(after - before) <= kSamePace * after &&
+// Pieces until slots of connections are used in the same order again.
+int PeriodOf(const Flow& flow) { return flow.slots / std::gcd(flow.slots, flow.slices); }
+
+// The pace of all lanes where the last two periods shift them alike, with buckets as full.
+std::optional<double> RepeatedPace(const EngineResult& result, int period) {
+  const int end =
+      static_cast<int>(result.piece_ends.size()) - 2;  // the last piece may be a small one
+  if (end < 2 * period) return std::nullopt;
+  const std::vector<double> before = Paces(result, end - 2 * period, end - period);
+  const std::vector<double> after = Paces(result, end - period, end);
+  for (std::size_t lane = 0; lane < before.size(); ++lane) {
+    if (!Same(before[lane], after[0], result.seconds)) return std::nullopt;
+    if (!Same(after[lane], after[0], result.seconds)) return std::nullopt;
+  }
+  return SameBuckets(result, end - period, end) ? std::optional(after[0]) : std::nullopt;
+}
+
+// How much later the last lane is through when as many more pieces come at these paces.
+double Extra(const EngineResult& result, std::span<const double> paces, int more) {
+  const std::vector<double>& ends = result.piece_ends.back();
+  double last = 0;
+  for (std::size_t lane = 0; lane < ends.size(); ++lane) {
+    last = std::max(last, ends[lane] + more * paces[lane]);
+  }
+  return last - *std::max_element(ends.begin(), ends.end());
+}
+
+// The time of the pieces that were left out when enough were simulated to tell, else nothing: when
+// they repeat, or, where simulating all would take too long, when the slowest lane's pace is
+// steady.
+std::optional<double> FindExtra(const EngineResult& result, int period, int left_out) {
+  const auto pace = RepeatedPace(result, period);
+  if (pace) return left_out * *pace;
+  const int pieces = static_cast<int>(result.piece_ends.size());
+  const double all_slices = static_cast<double>(result.slices) * (pieces + left_out) / pieces;
+  if (all_slices < kMostSlices) return std::nullopt;
+  const std::vector<double> before = Paces(result, pieces / 4, pieces / 2);
+  const std::vector<double> after = Paces(result, pieces / 2, pieces * 3 / 4);
+  const double slow_before = *std::max_element(before.begin(), before.end());
+  const double slow_after = *std::max_element(after.begin(), after.end());
+  const bool steady = std::abs(slow_after - slow_before) <= kSamePace * slow_after &&
                       SameBuckets(result, pieces / 2, pieces * 3 / 4);
-  return steady ? std::optional(after) : std::nullopt;
+  return steady ? std::optional(Extra(result, after, left_out)) : std::nullopt;
 }
 
 }  // namespace
@@ -131,7 +147,7 @@ EngineResult Simulation::RunPieces(int pieces, std::vector<SliceRecord>* records
   return engine.Run(options_.buckets_full);
 }
 
-SimResult Simulation::Finish(const EngineResult& engine, int pieces, double pace) const {
+SimResult Simulation::Finish(const EngineResult& engine, int pieces, double extra) const {
   SimResult result{.seconds = engine.seconds,
                    .bytes = engine.bytes,
                    .messages = engine.messages,
@@ -144,25 +160,23 @@ SimResult Simulation::Finish(const EngineResult& engine, int pieces, double pace
                    .solves = engine.solves};
   const int left_out = result.pieces - pieces;
   if (left_out == 0) return result;
-  result.seconds += left_out * pace;
+  result.seconds += extra;
   for (int level = 0; level < kSimLevels; ++level) {
-    const double a_piece =
-        engine.piece_bytes[pieces - 2][level] - engine.piece_bytes[pieces - 3][level];
-    const double share = result.bytes[level] > 0 ? a_piece / result.bytes[level] : 0;
-    result.messages[level] *= 1 + left_out * share;
-    result.bytes[level] += left_out * a_piece;
+    result.messages[level] *= static_cast<double>(result.pieces) / pieces;
+    result.bytes[level] += left_out * engine.piece_bytes[pieces - 2][level];
   }
   return result;
 }
 
 SimResult Simulation::Run() const {
   const int all = flow_.parameters.pieces;
-  const bool large = classes_.representative.size() > kManyRanks;
-  for (int pieces = large ? kManyPieces : kFirstPieces; options_.extrapolate && pieces < all;
-       pieces *= 2) {
+  const int period = PeriodOf(flow_.flow);
+  for (int begin = kFirstPieces; options_.extrapolate; begin *= 2) {
+    const int pieces = begin + (all - begin) % period;  // whole periods are left out
+    if (pieces >= all) break;
     const EngineResult result = RunPieces(pieces, nullptr);
-    const auto pace = FindPace(result, pieces);
-    if (pace) return Finish(result, pieces, *pace);
+    const auto extra = FindExtra(result, period, all - pieces);
+    if (extra) return Finish(result, pieces, *extra);
   }
   return Finish(RunPieces(all, nullptr), all, 0);
 }
