@@ -109,7 +109,10 @@ void CheckValues(const CLI::App& app) {
     }
     for (const std::string& value : values) {
       const std::string_view name = std::string_view(value).substr(0, value.find('='));
-      if (value.empty()) FailOption(OptionName(*option), value, "a value");
+      if (value.empty()) {
+        if (option->get_items_expected_min() == 0) continue;  // given without its value
+        FailOption(OptionName(*option), value, "a value");
+      }
       if (std::find(names.begin(), names.end(), name) != names.end()) {
         FailOption(OptionName(*option), value, "a value, not the next option");
       }

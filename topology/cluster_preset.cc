@@ -66,7 +66,7 @@ class Reader : private JsonReader {
   }
   // A whole number.
   Number Count(const JsonPlace& place, const std::string& name) const {
-    const Number number = Of(place, name, "count");
+    Number number = Of(place, name, "count");
     if (number.value != std::floor(number.value)) {
       Fail(Member(Member(place, name), "value"), "a whole number above 0, in count");
     }

@@ -79,11 +79,13 @@ int Init(std::size_t ranks, std::size_t nodes, abi::Logger logger, void** contex
   return abi::kSuccess;
 }
 
+// NOLINTNEXTLINE(readability-function-size): NCCL's signature
 int InitV5(void** context, std::uint64_t /*communicator*/, std::size_t ranks, std::size_t nodes,
            abi::Logger logger, void* /*domains*/, void* /*constants*/) noexcept {
   return Init(ranks, nodes, logger, context);
 }
 
+// NOLINTNEXTLINE(readability-function-size): NCCL's signature
 int GetCollInfo(void* context, int function, std::size_t bytes, int pipe_ops, float** costs,
                 int algorithms, int protocols, int /*registered*/, int* channels) noexcept {
   if (context == nullptr || costs == nullptr) return abi::kSuccess;
