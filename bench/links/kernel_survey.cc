@@ -120,8 +120,14 @@ std::vector<double> Bench::Time(const Pass& pass, const SliceClass& slices, int 
     if (together) first = Slowest(first);
     const double sample_seconds = together ? kTogetherSeconds : kAloneSeconds;
     const auto passes = static_cast<int>(std::clamp(sample_seconds / first, 1.0, kMostPasses));
-    const auto samples = static_cast<int>(
-        std::clamp<double>(row_seconds_ / (first * passes), kLeastSamples, kMostSamples));
+    // With the barrier, which takes long where something else keeps the cores busy.
+    const auto begin = std::chrono::steady_clock::now();
+    if (together) local_.Barrier();
+    Run(pass, slices, passes);
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    const double sample = together ? Slowest(took.count()) : took.count();
+    const auto samples =
+        static_cast<int>(std::clamp<double>(row_seconds_ / sample, kLeastSamples, kMostSamples));
     times.reserve(samples);
     for (int i = 0; i < samples; ++i) {
       if (together) local_.Barrier();
