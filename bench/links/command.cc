@@ -2,16 +2,21 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "bench/commands.h"
 #include "bench/device/device_options.h"
 #include "bench/exit_codes.h"
+#include "bench/json_values.h"
 #include "bench/last_words.h"
 #include "bench/launch.h"
+#include "bench/links/kernel_report.h"
+#include "bench/links/kernel_survey.h"
 #include "bench/links/link_report.h"
 #include "bench/links/link_survey.h"
 #include "bench/options.h"
@@ -22,6 +27,7 @@
 #include "topology/check.h"
 #include "topology/cluster_file.h"
 #include "topology/collect_topology.h"
+#include "topology/machine.h"
 #include "topology/nvml.h"
 #include "tuner/records.h"
 #include "tuner/records/line_file.h"
@@ -29,17 +35,31 @@
 namespace hockney {
 namespace {
 
+// What is measured of kernels beside links.
+enum class Kernels { kNone, kWith, kOnly };
+
 // As typed.
 struct Texts {
   std::string least = "8";
   std::string most = "16M";
   std::string budget = "50ms";
+  std::string kernels = "with";
   std::string out;
   LinkOptions options;
   MemoryTexts memory;
   TopologySources sources;
   RankOptions ranks;
 };
+
+// Where the cache's bytes are only assumed, all ranks may share it.
+CacheSizes FindCacheSizes(const Machine& machine, const LastLevelCache& llc) {
+  CacheSizes caches{.llc_bytes = llc.bytes, .llc_ranks = std::numeric_limits<int>::max()};
+  caches.l2_bytes = machine.l2_bytes.value_or(caches.l2_bytes);
+  if (!llc.is_assumed() && machine.last_level_cache_cores) {
+    caches.llc_ranks = *machine.last_level_cache_cores;
+  }
+  return caches;
+}
 
 // With what the rig needs to know.
 SweepOptions ReadRigOptions(const CLI::App& command, const Texts& texts) {
@@ -65,26 +85,37 @@ LinkOptions Read(const Texts& texts) {
   return options;
 }
 
+Kernels ReadKernelsOption(const Texts& texts, bool on_devices) {
+  constexpr std::string_view kNames[] = {"none", "with", "only"};
+  constexpr Kernels kValues[] = {Kernels::kNone, Kernels::kWith, Kernels::kOnly};
+  const Kernels kernels = kValues[ParseChoice("--kernels", texts.kernels, kNames)];
+  if (on_devices && kernels == Kernels::kOnly) {
+    FailOption("--kernels", texts.kernels, "none or with where buffers are on GPUs");
+  }
+  return on_devices ? Kernels::kNone : kernels;
+}
+
 class Links {
  public:
-  Links(Session& session, const Texts& texts, const LinkOptions& options,
-        const SweepOptions& rig_options, const Launch& launch)
-      : session_(session),
-        texts_(texts),
-        options_(options),
-        rig_options_(rig_options),
-        launch_(launch) {}
+  struct Options {
+    LinkOptions links;
+    Kernels kernels = Kernels::kWith;
+    SweepOptions rig;
+  };
+  Links(Session& session, const Texts& texts, const Options& options, const Launch& launch)
+      : session_(session), texts_(texts), options_(options), launch_(launch) {}
   int Run();
 
  private:
   Topology FindTopology(const SweepContext& context);
   void OpenFolder();
+  bool MeasureLinks(Rig& rig, const Topology& topology);
+  bool MeasureKernels(const SweepContext& context, const Topology& topology);
   void WriteRun(const char* outcome, std::optional<ExitCode> code);
 
   Session& session_;
   const Texts& texts_;
-  const LinkOptions& options_;
-  const SweepOptions& rig_options_;
+  const Options& options_;
   const Launch& launch_;
   nlohmann::ordered_json run_;
   std::optional<RunFolder> folder_;
@@ -121,15 +152,61 @@ Topology Links::FindTopology(const SweepContext& context) {
   return CollectTopology(session_, local, mine, std::move(tree));
 }
 
+// Returns whether it came to its end.
+bool Links::MeasureLinks(Rig& rig, const Topology& topology) {
+  LinkRunner runner(rig.context(), options_.links.most_bytes);
+  LinkOptions options = options_.links;
+  options.ranks_share_cores = rig.context().oversubscribed;
+  const LinkFindings found = SurveyLinks(runner, topology, options, [&](const LinkRow& row) {
+    if (folder_) folder_->AppendLinks({&row, 1});
+  });
+  rig.NoteTransports();
+  if (!folder_) return found.finished;
+  run_["transports"] = rig.facts().value("transports", nlohmann::ordered_json::array());
+  run_.update(LinksJson(found));
+  fmt::print("{}", LinksText(found, topology));
+  if (options.ranks_share_cores) {
+    fmt::print(
+        "ranks share {}: latencies, gaps and overheads say little about links, and racks are "
+        "not looked for\n",
+        rig.context().device == nullptr ? "cores" : "GPUs");
+  }
+  if (!found.measured_racks.racks.empty()) {
+    ReplaceFile((folder_->path() / "cluster.json").string(),
+                FormatClusterFile(found.measured_racks));
+  }
+  return found.finished;
+}
+
+// The same for kernels.
+bool Links::MeasureKernels(const SweepContext& context, const Topology& topology) {
+  launch_.watchdog().SetActivity("kernels of the host of rank 0");
+  Session local = session_.SplitSharedMemory();
+  KernelOptions options{.caches = FindCacheSizes(ReadMachine(), context.llc),
+                        .host = topology.host_name(topology.node_of_rank(0)),
+                        .ranks_share_cores = context.oversubscribed};
+  const KernelFindings found = SurveyKernels(session_, local, options, [&](const KernelRow& row) {
+    if (folder_) folder_->AppendKernels({&row, 1});
+  });
+  if (!folder_) return found.finished;
+  run_["kernels"] = {{"l2_bytes", options.caches.l2_bytes},
+                     {"llc_bytes", options.caches.llc_bytes},
+                     {"reason", TextOrNull(found.reason)}};
+  fmt::print("{}", KernelsText(found.rows));
+  if (!found.reason.empty()) fmt::print("\nkernels were not measured: {}\n", found.reason);
+  return found.finished;
+}
+
 int Links::Run() {
-  if (session_.ranks() < 2) {
+  const bool with_links = options_.kernels != Kernels::kOnly;
+  if (with_links && session_.ranks() < 2) {
     throw Agreed<UsageError>("1 rank, expected at least 2: mpirun -n 2, or --local 2");
   }
-  Rig rig(session_, rig_options_, launch_);
+  Rig rig(session_, options_.rig, launch_);
   const Cell largest{.collective = Collective::kSendRecv,
                      .ranks = session_.ranks(),
                      .type = DataType::kUint8,
-                     .count = options_.most_bytes};
+                     .count = with_links ? options_.links.most_bytes : 0};
   try {
     rig.SetUp({&largest, 1});
   } catch (const Agreed<EnvironmentError>& error) {
@@ -138,32 +215,15 @@ int Links::Run() {
   const Topology topology = FindTopology(rig.context());
   run_ = rig.facts();
   OpenFolder();
-  LinkRunner runner(rig.context(), options_.most_bytes);
-  LinkOptions options = options_;
-  options.ranks_share_cores = rig.context().oversubscribed;
-  const LinkFindings found = SurveyLinks(runner, topology, options, [&](const LinkRow& row) {
-    if (folder_) folder_->AppendLinks({&row, 1});
-  });
-  rig.NoteTransports();
-  const ExitCode code = found.finished ? ExitCode::kOk : ExitCode::kInterrupted;
+  bool finished = !with_links || MeasureLinks(rig, topology);
+  session_.Broadcast(std::as_writable_bytes(std::span(&finished, 1)), 0);
+  if (finished && options_.kernels != Kernels::kNone) {
+    finished = MeasureKernels(rig.context(), topology);
+  }
+  const ExitCode code = finished ? ExitCode::kOk : ExitCode::kInterrupted;
   if (folder_) {
-    run_["transports"] = rig.facts().value("transports", nlohmann::ordered_json::array());
-    run_.update(LinksJson(found));
-    fmt::print("{}", LinksText(found, topology));
-    if (options.ranks_share_cores) {
-      fmt::print(
-          "ranks share {}: latencies, gaps and overheads say little about links, and racks are "
-          "not looked for\n",
-          rig.context().device == nullptr ? "cores" : "GPUs");
-    }
-    if (!found.measured_racks.racks.empty()) {
-      ReplaceFile((folder_->path() / "cluster.json").string(),
-                  FormatClusterFile(found.measured_racks));
-    }
-    if (!found.finished) {
-      fmt::print(stderr, "hockney links: interrupted; what was finished is kept\n");
-    }
-    WriteRun(found.finished ? "finished" : "interrupted", code);
+    if (!finished) fmt::print(stderr, "hockney links: interrupted; what was finished is kept\n");
+    WriteRun(finished ? "finished" : "interrupted", code);
     fmt::print("\nrun folder: {}\n", folder_->path().string());
   }
   session_.Barrier();  // nobody leaves before the folder is complete
@@ -188,17 +248,21 @@ Runner AddLinks(CLI::App& program) {
                    "Measure ranks of equal place on neighbouring hosts, all at once");
   command.add_flag("--bisect", texts->options.bisect,
                    "Measure one half of the ranks with the other, all at once");
+  command
+      .add_option("--kernels", texts->kernels,
+                  "Copies and sums of the host of rank 0: with (the links), only, none")
+      ->capture_default_str();
   command.add_option("--out", texts->out, "Run folder (default hockney-runs/<UTC>_links)");
   AddMemoryTexts(command, &texts->memory);
   AddTopologyOptions(command, &texts->sources);
   AddRankOptions(command, &texts->ranks);
   command.footer("Example: mpirun -n 4 hockney links --bisect");
   return [texts, &command](Launch& launch) {
-    const LinkOptions options = Read(*texts);
-    const SweepOptions rig_options = ReadRigOptions(command, *texts);
-    texts->ranks.on_devices = rig_options.memory == MemoryKind::kCuda;
+    Links::Options options{.links = Read(*texts), .rig = ReadRigOptions(command, *texts)};
+    texts->ranks.on_devices = options.rig.memory == MemoryKind::kCuda;
+    options.kernels = ReadKernelsOption(*texts, texts->ranks.on_devices);
     return launch.RunRanks(texts->ranks, [&](Session& session) {
-      return Links(session, *texts, options, rig_options, launch).Run();
+      return Links(session, *texts, options, launch).Run();
     });
   };
 }

@@ -88,11 +88,9 @@ std::string LinksText(const LinkFindings& findings, const Topology& topology) {
   text += SlowText(findings, topology) + MeasuredRacksText(findings.measured_racks, topology);
   text +=
       "\nlatency: half a round trip of the smallest message; GB/s: what more bytes take, between "
-      "the "
-      "two largest sizes; duplex: time of both directions at once over that of one, 1.00x is a "
-      "link "
-      "that loses nothing; gap: between small messages that follow each other; overhead: the "
-      "sender's time for one\n";
+      "the largest size and one of half of it; duplex: time of both directions at once over that "
+      "of one, 1.00x is a link that loses nothing; gap: between small messages that follow each "
+      "other; overhead: the sender's time for one\n";
   return text;
 }
 

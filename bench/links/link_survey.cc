@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 
+#include "bench/links/link_curve.h"
 #include "bench/links/link_pairs.h"
 #include "bench/links/measured_racks.h"
 #include "tuner/bandwidth.h"
@@ -12,22 +13,10 @@
 namespace hockney {
 namespace {
 
-constexpr std::uint64_t kFactor = 4;        // between sizes, before bisection
-constexpr double kLongestUs = 150'000;      // of one message; longer ones are not tried
-constexpr double kPoorFit = 0.15;           // of a size's time, against its neighbours' line
-constexpr std::size_t kMostBisections = 6;  // a level and round
-constexpr int kBisectionRounds = 3;
-constexpr double kLeastRatio = 1.3;         // of neighbouring sizes, between which none is measured
 constexpr int kSmallMessages = 64;          // in a row, for gap and overhead
 constexpr std::uint64_t kSmallBytes = 128;  // of each: chunks are cut at such offsets
 constexpr int kMostMatrixRanks = 16;        // unless all pairs are asked for
 constexpr std::uint64_t kMatrixBytes = std::uint64_t{1} << 20;
-
-// The size half way in logarithms, a multiple of 8.
-std::uint64_t Between(std::uint64_t low, std::uint64_t high) {
-  const double middle = std::sqrt(static_cast<double>(low) * static_cast<double>(high));
-  return std::max<std::uint64_t>(8, std::llround(middle / 8) * 8);
-}
 
 class Survey {
  public:
@@ -38,20 +27,14 @@ class Survey {
   LinkFindings Run();
 
  private:
-  struct Point {
-    std::uint64_t bytes = 0;
-    double us = 0;
-  };
-
   void MeasureLevel(Level level);
-  std::vector<Point> MeasureCurve(Level level, const RankPair& pair);
-  void Bisect(Level level, const RankPair& pair, std::vector<Point>& curve);
   void MeasureTogether(const std::vector<RankPair>& pairs, LevelFindings& found);
   void MeasureSmall(const RankPair& pair, LevelFindings& found);
   void MeasureMatrix(std::uint64_t bytes);
   void Confirm(PairMatrix& matrix);
   void MeasureCross(const std::string& what, const std::vector<RankPair>& pairs);
-  Summary Measure(const LinkTask& task, Level level, bool emits);
+  // `share` of a point's budget.
+  Summary Measure(const LinkTask& task, Level level, bool emits, double share = 1);
 
   LinkRunner& runner_;
   const Topology& topology_;
@@ -60,8 +43,8 @@ class Survey {
   LinkFindings findings_;
 };
 
-Summary Survey::Measure(const LinkTask& task, Level level, bool emits) {
-  const Summary summary = runner_.Measure(task, options_.budget_seconds);
+Summary Survey::Measure(const LinkTask& task, Level level, bool emits, double share) {
+  const Summary summary = runner_.Measure(task, share * options_.budget_seconds);
   if (!emits) return summary;
   const auto [a, b] = task.pairs.front();
   LinkRow row;
@@ -80,55 +63,6 @@ Summary Survey::Measure(const LinkTask& task, Level level, bool emits) {
   }
   emit_(row);
   return summary;
-}
-
-std::vector<Survey::Point> Survey::MeasureCurve(Level level, const RankPair& pair) {
-  std::vector<Point> curve;
-  std::vector<std::uint64_t> sizes;
-  for (std::uint64_t bytes = options_.least_bytes; bytes < options_.most_bytes; bytes *= kFactor) {
-    sizes.push_back(bytes);
-  }
-  sizes.push_back(options_.most_bytes);
-  for (const std::uint64_t bytes : sizes) {
-    const Summary s = Measure({.pairs = {pair}, .bytes = bytes}, level, true);
-    curve.push_back({bytes, s.median});
-    const bool too_long = s.median * static_cast<double>(kFactor) > kLongestUs;
-    if (too_long || runner_.interrupted()) break;
-  }
-  for (int round = 0; round < kBisectionRounds; ++round) Bisect(level, pair, curve);
-  return curve;
-}
-
-// Sizes beside those that a line through their neighbours misses, most of all first.
-void Survey::Bisect(Level level, const RankPair& pair, std::vector<Point>& curve) {
-  std::map<std::uint64_t, double> misses;
-  for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
-    const Point& low = curve[i - 1];
-    const Point& high = curve[i + 1];
-    const double share = static_cast<double>(curve[i].bytes - low.bytes) /
-                         static_cast<double>(high.bytes - low.bytes);
-    const double line = low.us + share * (high.us - low.us);
-    const double miss = std::abs(line - curve[i].us) / curve[i].us;
-    if (miss <= kPoorFit) continue;
-    for (const auto& [before, after] : {std::pair(low, curve[i]), std::pair(curve[i], high)}) {
-      const auto ratio = static_cast<double>(after.bytes) / static_cast<double>(before.bytes);
-      if (ratio < kLeastRatio) continue;
-      double& most = misses[Between(before.bytes, after.bytes)];
-      most = std::max(most, miss);
-    }
-  }
-  std::vector<std::pair<double, std::uint64_t>> wanted;
-  wanted.reserve(misses.size());
-  for (const auto& [bytes, miss] : misses) wanted.emplace_back(miss, bytes);
-  std::sort(wanted.rbegin(), wanted.rend());
-  if (wanted.size() > kMostBisections) wanted.resize(kMostBisections);
-  for (const auto& [miss, bytes] : wanted) {
-    if (runner_.interrupted()) return;
-    const Summary s = Measure({.pairs = {pair}, .bytes = bytes}, level, true);
-    curve.push_back({bytes, s.median});
-  }
-  std::sort(curve.begin(), curve.end(),
-            [](const Point& a, const Point& b) { return a.bytes < b.bytes; });
 }
 
 // Twice as many pairs each time, and all at last.
@@ -158,17 +92,18 @@ void Survey::MeasureLevel(Level level) {
   const std::vector<RankPair> pairs = PairsOfLevel(topology_, level);
   if (pairs.empty()) return;  // nothing to measure, so nothing to say
   LevelFindings found{.level = level, .pair = pairs.front()};
-  const std::vector<Point> curve = MeasureCurve(level, pairs.front());
-  const Point& last = curve.back();
+  const auto measure = [&](std::uint64_t bytes) -> std::optional<double> {
+    if (runner_.interrupted()) return std::nullopt;
+    const LinkTask task{.pairs = {pairs.front()}, .bytes = bytes};
+    return Measure(task, level, true, 1.0 / kCurvePasses).median;
+  };
+  const std::vector<CurvePoint> curve =
+      MeasureCurve(options_.least_bytes, options_.most_bytes, measure);
+  const CurvePoint& last = curve.back();
   found.latency_us = curve.front().us;
   found.largest_bytes = last.bytes;
   found.largest_us = last.us;
-  found.rate_GBps = RateGBps(last.bytes, last.us);
-  if (curve.size() > 1) {
-    const Point& before = curve[curve.size() - 2];
-    if (last.us > before.us)
-      found.rate_GBps = RateGBps(last.bytes - before.bytes, last.us - before.us);
-  }
+  found.rate_GBps = RateOfMore(curve);
   if (!runner_.interrupted()) {
     const LinkTask both{
         .pattern = LinkPattern::kDuplex, .pairs = {pairs.front()}, .bytes = last.bytes};

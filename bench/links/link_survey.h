@@ -12,11 +12,11 @@
 
 namespace hockney {
 
-// Sizes are least_bytes times powers of 4, and most_bytes.
+// Sizes are least_bytes times powers of 2, most_bytes, and some between (MeasureCurve).
 struct LinkOptions {
   std::uint64_t least_bytes = 8;
   std::uint64_t most_bytes = std::uint64_t{16} << 20;
-  double budget_seconds = 0.05;  // a point
+  double budget_seconds = 0.05;  // a size, all measurements of it together
   bool pairs = false;            // measure all pairs of ranks, however many
   bool rails = false;
   bool bisect = false;
@@ -28,8 +28,8 @@ struct LevelFindings {
   Level level = Level::kNode;
   std::pair<int, int> pair{};  // of ranks, that was measured
   double latency_us = 0;       // of the smallest message
-  // By which more bytes take longer, between the two largest sizes: what a token bucket lets
-  // through at once, and the latency, are not in it.
+  // By which more bytes take longer, RateOfMore: what a token bucket lets through at once, and the
+  // latency, are not in it.
   double rate_GBps = 0;
   std::uint64_t largest_bytes = 0;
   double largest_us = 0;

@@ -1,10 +1,11 @@
 #include "tuner/fit/piecewise.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -15,11 +16,14 @@ namespace {
 
 constexpr std::size_t kLeastPoints = 3;
 constexpr std::size_t kLeastOfSegment = 3;
-constexpr std::size_t kMostSegments = 8;
 constexpr std::size_t kLeastHeldOut = 8;
 constexpr int kIterations = 20;       // of the weights
 constexpr double kHuber = 1.345;      // scales of the residuals, beyond which a point counts less
 constexpr double kLeastScale = 1e-3;  // of relative errors: medians are not known better
+constexpr double kGoodEnough = 0.02;  // relative errors under it ask for no further segment
+constexpr double kNormalMedian = 0.6745;  // of |x| for a normal distribution of scale 1
+constexpr double kOutlierScales = 5;
+constexpr double kOutlierShare = 0.3;
 
 // One range of points [first, last] and the line that fits it.
 struct Piece {
@@ -39,7 +43,10 @@ Points Prepare(std::span<const SizePoint> given) {
       throw std::invalid_argument("a size or time that is not a finite number");
     }
     if (point.bytes < 0) throw std::invalid_argument("a negative size");
-    if (point.seconds <= 0) throw std::invalid_argument("a time that is not positive");
+    if (point.seconds <= 0) {
+      throw std::invalid_argument(fmt::format("{} bytes take {} us, a time that is not positive",
+                                              point.bytes, point.seconds * 1e6));
+    }
     by_size[point.bytes].push_back(point.seconds);
   }
   if (by_size.size() < kLeastPoints) {
@@ -114,8 +121,7 @@ std::vector<double> HuberWeights(const Piece& piece, std::span<const SizePoint> 
   std::vector<double> sizes;
   sizes.reserve(points.size());
   for (const SizePoint& point : points) sizes.push_back(std::abs(RelativeError(piece, point)));
-  // 0.6745: the median of |x| of a normal distribution of scale 1.
-  const double scale = std::max(Median(sizes) / 0.6745, kLeastScale);
+  const double scale = std::max(Median(sizes) / kNormalMedian, kLeastScale);
   std::vector<double> weights;
   weights.reserve(points.size());
   for (const double size : sizes) {
@@ -152,99 +158,96 @@ struct Choice {
   std::size_t first = 0;
   std::size_t last = 0;
   Piece piece = {};
-  double loss = std::numeric_limits<double>::infinity();  // with those before
-  std::size_t before = 0;                                 // index among the choices of one less
+  double cost = std::numeric_limits<double>::infinity();  // with those before
+  std::size_t before = 0;                                 // index of that before, if first > 0
 };
 
-// Where a segment begins: half way, in logarithms, between its first point and the one before.
-double BeginOf(const Points& points, std::size_t first) {
-  if (first == 0) return 0;
-  const double before = points[first - 1].bytes;
-  return before <= 0 ? points[first].bytes / 2 : std::sqrt(before * points[first].bytes);
+// Where a segment begins, after its first point's predecessor: where both lines meet, if that is
+// between the two points, since rates change without a jump; else half way, in logarithms, as where
+// a protocol begins.
+double BeginOf(const Points& points, const Choice& before, const Choice& after) {
+  const double low = points[before.last].bytes;
+  const double high = points[after.first].bytes;
+  const double steeper = after.piece.beta - before.piece.beta;
+  if (steeper > 0) {
+    // Beyond the last bits of where they meet, so that times grow there.
+    const double meet = (before.piece.alpha - after.piece.alpha) / steeper * (1 + 1e-9);
+    if (meet > low && meet < high) return meet;
+  }
+  return low <= 0 ? high / 2 : std::sqrt(low * high);
 }
 
 bool MayFollow(const Points& points, const Choice& before, const Choice& after) {
   if (before.last + 1 != after.first) return false;
-  const double at = BeginOf(points, after.first);
+  const double at = BeginOf(points, before, after);
   return after.piece.alpha + after.piece.beta * at >= before.piece.alpha + before.piece.beta * at;
 }
 
-// The best cuts into 1, 2, ... segments; an empty one where there is none.
-std::vector<std::vector<Choice>> CutBest(const Points& points) {
-  std::vector<Choice> pieces;
-  for (std::size_t first = 0; first < points.size(); ++first) {
-    for (std::size_t last = first; last < points.size(); ++last) {
-      const std::size_t count = last - first + 1;
-      const bool whole = count == points.size();
-      if (count < kLeastOfSegment && !whole) continue;
-      Choice choice{.first = first, .last = last};
-      choice.piece = FitPiece({points.data() + first, count}, first == 0);
-      if (choice.piece.valid) pieces.push_back(choice);
-    }
-  }
-  std::vector<std::vector<Choice>> layers;  // [segments - 1]: choices that end so many
-  std::vector<std::vector<Choice>> best;
-  for (std::size_t segments = 1; segments <= kMostSegments; ++segments) {
-    std::vector<Choice> layer;
-    for (Choice choice : pieces) {
-      if (segments == 1) {
-        if (choice.first != 0) continue;
-        choice.loss = choice.piece.loss;
-      } else {
-        const std::vector<Choice>& earlier = layers.back();
-        for (std::size_t i = 0; i < earlier.size(); ++i) {
-          const double loss = earlier[i].loss + choice.piece.loss;
-          if (loss >= choice.loss || !MayFollow(points, earlier[i], choice)) continue;
-          choice.loss = loss;
-          choice.before = i;
-        }
-      }
-      if (std::isfinite(choice.loss)) layer.push_back(choice);
-    }
-    layers.push_back(std::move(layer));
-    const Choice* end = nullptr;
-    for (const Choice& choice : layers.back()) {
-      if (choice.last + 1 == points.size() && (end == nullptr || choice.loss < end->loss)) {
-        end = &choice;
-      }
-    }
-    std::vector<Choice> cut;
-    if (end != nullptr) {
-      cut.push_back(*end);
-      for (std::size_t layer_of = segments - 1; layer_of > 0; --layer_of) {
-        cut.push_back(layers[layer_of - 1][cut.back().before]);
-      }
-      std::reverse(cut.begin(), cut.end());
-    }
-    best.push_back(std::move(cut));
-  }
-  return best;
+// Bayesian information criterion of one segment of `count` points among `all`: the points' noise is
+// the segment's own, since large messages repeat better than small ones, and a segment is four
+// numbers, its line, its noise, and where it begins.
+double CostOf(const Piece& piece, std::size_t count, std::size_t all) {
+  const auto points = static_cast<double>(count);
+  const double variance = piece.loss / points + kGoodEnough * kGoodEnough;
+  return points * std::log(variance) + 4 * std::log(static_cast<double>(all));
 }
 
-// Bayesian information criterion: two numbers a segment, and where each but the first begins. As
-// for Akaike's, numbers cost more where points are few; a segment may then have as few as three.
-double InformationOf(std::span<const Choice> cut, std::size_t points) {
-  const auto count = static_cast<double>(points);
-  const double error = std::max(cut.back().loss / count, kLeastScale * kLeastScale);
-  const auto parameters = static_cast<double>(3 * cut.size() - 1);
-  const double free = count - parameters - 1;
-  if (free <= 0) return std::numeric_limits<double>::infinity();
-  return count * std::log(error) + parameters * std::log(count) * count / free;
+// All ranges of points with a line that may be a segment, by first and last point.
+std::vector<Choice> FindChoices(const Points& points) {
+  std::vector<Choice> choices;
+  for (std::size_t first = 0; first < points.size(); ++first) {
+    for (std::size_t last = first + kLeastOfSegment - 1; last < points.size(); ++last) {
+      const std::size_t count = last - first + 1;
+      Choice choice{.first = first, .last = last};
+      choice.piece = FitPiece({points.data() + first, count}, first == 0);
+      if (choice.piece.valid) choices.push_back(choice);
+    }
+  }
+  return choices;
+}
+
+// The cheapest choices that follow each other from the first point to the last; none if there are
+// no such.
+std::vector<Choice> CutBest(const Points& points) {
+  std::vector<Choice> choices = FindChoices(points);
+  std::vector<std::vector<std::size_t>> ending(points.size());  // choices by their last point
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    Choice& choice = choices[i];
+    const double own = CostOf(choice.piece, choice.last - choice.first + 1, points.size());
+    if (choice.first == 0) {
+      choice.cost = own;
+    } else {
+      for (const std::size_t before : ending[choice.first - 1]) {
+        const double cost = choices[before].cost + own;
+        if (cost >= choice.cost || !MayFollow(points, choices[before], choice)) continue;
+        choice.cost = cost;
+        choice.before = before;
+      }
+    }
+    if (std::isfinite(choice.cost)) ending[choice.last].push_back(i);
+  }
+  const std::vector<std::size_t>& ends = ending.back();
+  const auto best = std::min_element(ends.begin(), ends.end(), [&](std::size_t a, std::size_t b) {
+    return choices[a].cost < choices[b].cost;
+  });
+  std::vector<Choice> cut;
+  if (best == ends.end()) return cut;
+  for (std::size_t at = *best;; at = choices[at].before) {
+    cut.push_back(choices[at]);
+    if (choices[at].first == 0) break;
+  }
+  std::reverse(cut.begin(), cut.end());
+  return cut;
 }
 
 PiecewiseLine FitLine(const Points& points) {
-  const std::vector<std::vector<Choice>> cuts = CutBest(points);
-  const std::vector<Choice>* best = nullptr;
-  for (const std::vector<Choice>& cut : cuts) {
-    if (cut.empty()) continue;
-    const bool better =
-        best == nullptr || InformationOf(cut, points.size()) < InformationOf(*best, points.size());
-    if (better) best = &cut;
-  }
-  if (best == nullptr) throw std::invalid_argument("times do not grow with the size");
+  const std::vector<Choice> cut = CutBest(points);
+  if (cut.empty()) throw std::invalid_argument("times do not grow with the size");
   std::vector<Segment> segments;
-  for (const Choice& choice : *best) {
-    segments.push_back({BeginOf(points, choice.first), choice.piece.alpha, choice.piece.beta});
+  segments.reserve(cut.size());
+  for (std::size_t i = 0; i < cut.size(); ++i) {
+    const double begin = i == 0 ? 0 : BeginOf(points, cut[i - 1], cut[i]);
+    segments.push_back({begin, cut[i].piece.alpha, cut[i].piece.beta});
   }
   return PiecewiseLine(std::move(segments));
 }
@@ -273,6 +276,26 @@ double HeldOutError(const Points& points) {
     for (const SizePoint& point : held) errors.push_back(ErrorAt(line, point));
   }
   return Mean(errors);
+}
+
+// How many times farther than 1 one of the two times is from the other.
+double Off(const PiecewiseLine& line, const SizePoint& point) {
+  const double ratio = point.seconds / line.Seconds(point.bytes);
+  return std::max(ratio, 1 / ratio) - 1;
+}
+
+std::vector<Outlier> FindOutliers(const PiecewiseLine& line, const Points& points) {
+  std::vector<double> all;
+  all.reserve(points.size());
+  for (const SizePoint& point : points) all.push_back(Off(line, point));
+  const double limit = std::max(kOutlierShare, kOutlierScales * Median(all) / kNormalMedian);
+  std::vector<Outlier> outliers;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const SizePoint& point = points[i];
+    if (all[i] <= limit) continue;
+    outliers.push_back({point.bytes, point.seconds, line.Seconds(point.bytes)});
+  }
+  return outliers;
 }
 
 }  // namespace
@@ -312,6 +335,8 @@ PiecewiseFit FitPiecewise(std::span<const SizePoint> given) {
     fit.largest_error = std::max(fit.largest_error, error);
   }
   fit.held_out_error = HeldOutError(points);
+  fit.outliers = FindOutliers(fit.line, points);
+  fit.measured = points;
   return fit;
 }
 

@@ -11,6 +11,7 @@
 
 #include "topology/check.h"
 #include "tuner/bandwidth.h"
+#include "tuner/model/fit_kernels.h"
 #include "tuner/statistics.h"
 
 namespace hockney {
@@ -87,38 +88,52 @@ std::optional<double> OfRuns(std::span<const RunRecords> runs, const std::string
   return values.empty() ? std::nullopt : std::optional<double>(Median(values));
 }
 
+// What no measurement can be, as a reason; empty for a good row.
+std::string WhyWrong(const LinkRow& row) {
+  const double us = row.time_us_median;
+  if (std::isfinite(us) && us > 0) return "";
+  return fmt::format("{} bytes take {} us: expected a time that is positive", row.size_bytes, us);
+}
+
+void FitLevel(std::span<const RunRecords> runs, std::span<const LinkRow> rows,
+              const std::string& level, Model& model) {
+  Times one_way;
+  Times both;
+  for (const LinkRow& row : rows) {
+    if (row.level != level) continue;
+    const std::string wrong = WhyWrong(row);
+    if (!wrong.empty()) {
+      model.refused.push_back(fmt::format("level {}: {}", level, wrong));
+      return;
+    }
+    if (row.pairs == 1) (row.duplex ? both : one_way)[row.size_bytes].push_back(row.time_us_median);
+  }
+  std::vector<SizePoint> points;
+  for (const auto& [bytes, us] : Medians(one_way)) {
+    points.push_back({static_cast<double>(bytes), us / 1e6});
+  }
+  const auto fit = TryFit("level " + level, points, model.refused);
+  if (!fit) return;
+  LevelModel found{.level = level, .fit = *fit};
+  FitDuplex(one_way, both, found);
+  found.saturation = FindSaturation(rows, level);
+  found.gap_us = OfRuns(runs, level, "gap_us");
+  found.overhead_us = OfRuns(runs, level, "overhead_us");
+  model.levels.push_back(std::move(found));
+}
+
 void FitLevels(std::span<const RunRecords> runs, Model& model) {
   std::vector<LinkRow> rows;
   std::vector<std::string> levels;  // in the order of the runs, near first
   for (const RunRecords& run : runs) {
     for (const LinkRow& row : run.links) {
-      if (!(row.time_us_median > 0)) continue;
       rows.push_back(row);
       if (std::find(levels.begin(), levels.end(), row.level) == levels.end()) {
         levels.push_back(row.level);
       }
     }
   }
-  for (const std::string& level : levels) {
-    Times one_way;
-    Times both;
-    for (const LinkRow& row : rows) {
-      if (row.level != level || row.pairs != 1) continue;
-      (row.duplex ? both : one_way)[row.size_bytes].push_back(row.time_us_median);
-    }
-    std::vector<SizePoint> points;
-    for (const auto& [bytes, us] : Medians(one_way)) {
-      points.push_back({static_cast<double>(bytes), us / 1e6});
-    }
-    const auto fit = TryFit("level " + level, points, model.refused);
-    if (!fit) continue;
-    LevelModel found{.level = level, .fit = *fit};
-    FitDuplex(one_way, both, found);
-    found.saturation = FindSaturation(rows, level);
-    found.gap_us = OfRuns(runs, level, "gap_us");
-    found.overhead_us = OfRuns(runs, level, "overhead_us");
-    model.levels.push_back(std::move(found));
-  }
+  for (const std::string& level : levels) FitLevel(runs, rows, level, model);
 }
 
 AlgorithmModel KeyOf(const SweepRow& row) {
@@ -148,7 +163,7 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
   for (const RunRecords& run : runs) {
     for (const SweepRow& row : run.sweep) {
       const bool counts = row.status == Status::kOk && row.time_us_median && row.groups.empty() &&
-                          row.root.value_or(0) == 0 && row.buffers == "refreshed" &&
+                          row.root.value_or(0) == 0 && (row.buffers.empty() || row.buffers == "refreshed") &&
                           row.size_bytes > 0;
       if (!counts) continue;
       points[KeyOf(row)].push_back(
@@ -172,19 +187,27 @@ RunRecords ReadRecords(const std::string& path) {
   RunRecords records{.path = path, .run = ReadRun(path)};
   const bool has_links = fs::exists(fs::path(path) / "links.csv");
   const bool has_sweep = fs::exists(fs::path(path) / "sweep.csv");
-  if (!has_links && !has_sweep) {
-    throw InputError(fmt::format("{}: expected a run folder with links.csv or sweep.csv", path));
+  const bool has_kernels = fs::exists(fs::path(path) / "kernels.csv");
+  if (!has_links && !has_sweep && !has_kernels) {
+    throw InputError(
+        fmt::format("{}: expected a run folder with links.csv, sweep.csv or kernels.csv", path));
   }
   if (has_links) records.links = ReadLinks(path);
   if (has_sweep) records.sweep = ReadSweep(path);
+  if (has_kernels) records.kernels = ReadKernels(path);
   return records;
 }
 
 Model FitRuns(std::span<const RunRecords> runs) {
   Model model;
-  for (const RunRecords& run : runs) model.runs.push_back(run.path);
+  std::vector<KernelRow> kernels;
+  for (const RunRecords& run : runs) {
+    model.runs.push_back(run.path);
+    kernels.insert(kernels.end(), run.kernels.begin(), run.kernels.end());
+  }
   FitLevels(runs, model);
   FitAlgorithms(runs, model);
+  model.kernels = FitKernels(kernels, model.refused);
   return model;
 }
 

@@ -16,14 +16,16 @@ struct RunRecords {
   nlohmann::ordered_json run = {};  // run.json, null if there is none
   std::vector<LinkRow> links = {};
   std::vector<SweepRow> sweep = {};
+  std::vector<KernelRow> kernels = {};
 };
 
-// Reads links.csv, sweep.csv and run.json of a folder, those that are there. Throws InputError,
-// naming file and line, for what cannot be read, and for a folder with neither of the two.
+// Reads links.csv, sweep.csv, kernels.csv and run.json of a folder, those that are there. Throws
+// InputError, naming file and line, for what cannot be read, and for a folder with none of the CSV
+// files.
 RunRecords ReadRecords(const std::string& path);
 
-// Fits every level of the links, and every choice of the sweeps that was measured right at three
-// sizes or more. Rows of several runs count together. What cannot be fitted is told in
+// Fits every level of the links, every choice of the sweeps that was measured right at three sizes
+// or more, and every kernel. Rows of several runs count together. What cannot be fitted is told in
 // Model::refused.
 Model FitRuns(std::span<const RunRecords> runs);
 

@@ -24,12 +24,38 @@ Json FitJson(const PiecewiseFit& fit) {
                         {"alpha_us", segment.alpha_seconds * 1e6},
                         {"ns_per_byte", segment.beta_seconds_per_byte * 1e9}});
   }
+  Json outliers = Json::array();
+  for (const Outlier& outlier : fit.outliers) {
+    outliers.push_back({{"bytes", outlier.bytes},
+                        {"time_us", outlier.seconds * 1e6},
+                        {"fitted_us", outlier.fitted_seconds * 1e6}});
+  }
   return {{"segments", segments},
           {"points", fit.points},
           {"mean_error", fit.mean_error},
           {"largest_error", fit.largest_error},
           {"held_out_error", NumberOrNull(fit.held_out_error)},
+          {"outliers", outliers},
           {"confidence", Name(ConfidenceOf(fit))}};
+}
+
+Json MeasuredJson(const std::optional<Measured>& figure, double unit) {
+  if (!figure) return nullptr;
+  return {{"value", figure->value * unit},
+          {"points", figure->points},
+          {"spread", NumberOrNull(figure->spread)},
+          {"confidence", Name(ConfidenceOf(*figure))}};
+}
+
+Json KernelJson(const KernelModel& model) {
+  return {{"kernel", model.kernel},
+          {"dtype", Name(model.dtype)},
+          {"size_class", model.size_class},
+          {"store", model.store},
+          {"ns_per_byte", MeasuredJson(model.seconds_per_byte, 1e9)},
+          {"gamma_ns_per_byte", MeasuredJson(model.gamma_seconds_per_byte, 1e9)},
+          {"node_ranks", model.node_ranks},
+          {"node_GBps", MeasuredJson(model.node_GBps, 1)}};
 }
 
 Json LevelJson(const LevelModel& level) {
@@ -84,14 +110,22 @@ Confidence ConfidenceOf(const PiecewiseFit& fit) {
   return fit.held_out_error <= kFairError ? Confidence::kFair : Confidence::kLow;
 }
 
+Confidence ConfidenceOf(const Measured& figure) {
+  if (!std::isfinite(figure.spread)) return Confidence::kUnknown;
+  if (figure.spread <= kHighError) return Confidence::kHigh;
+  return figure.spread <= kFairError ? Confidence::kFair : Confidence::kLow;
+}
+
 Json ModelJson(const Model& model) {
-  Json json = {{"schema", "hockney-model"},   {"version", Model::kVersion},
+  Json json = {{"schema", Model::kSchema},    {"version", Model::kVersion},
                {"runs", model.runs},          {"levels", Json::array()},
-               {"algorithms", Json::array()}, {"refused", model.refused}};
+               {"algorithms", Json::array()}, {"kernels", Json::array()},
+               {"refused", model.refused}};
   for (const LevelModel& level : model.levels) json["levels"].push_back(LevelJson(level));
   for (const AlgorithmModel& each : model.algorithms) {
     json["algorithms"].push_back(AlgorithmJson(each));
   }
+  for (const KernelModel& each : model.kernels) json["kernels"].push_back(KernelJson(each));
   return json;
 }
 

@@ -166,6 +166,12 @@ void RunFolder::AppendLinks(std::span<const LinkRow> rows) {
   if (!lines.empty()) AppendTo(&links_, "links.csv", NamesLine<LinkRow>(), lines);
 }
 
+void RunFolder::AppendKernels(std::span<const KernelRow> rows) {
+  std::string lines;
+  for (const KernelRow& row : rows) lines += RowLine(row);
+  if (!lines.empty()) AppendTo(&kernels_, "kernels.csv", NamesLine<KernelRow>(), lines);
+}
+
 std::string RunFolder::Head() const {
   std::string head;
   for (const auto& [key, value] : header_) {

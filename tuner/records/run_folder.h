@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tuner/records/kernel_row.h"
 #include "tuner/records/line_file.h"
 #include "tuner/records/link_row.h"
 #include "tuner/records/sweep_row.h"
@@ -75,8 +76,9 @@ class RunFolder {
   // holds a line break.
   std::int64_t AppendSweep(const SweepRow& row, std::span<const SampleRow> samples);
 
-  // Appends rows to links.csv. Throws as AppendSweep does.
+  // Append rows to links.csv and kernels.csv. Throw as AppendSweep does.
   void AppendLinks(std::span<const LinkRow> rows);
+  void AppendKernels(std::span<const KernelRow> rows);
 
  private:
   RunFolder(std::filesystem::path path, CsvHeader header);
@@ -89,6 +91,7 @@ class RunFolder {
   std::optional<LineFile> sweep_;  // opened by the first row
   std::optional<LineFile> samples_;
   std::optional<LineFile> links_;
+  std::optional<LineFile> kernels_;
   std::int64_t sweep_rows_ = 0;
 };
 

@@ -56,6 +56,48 @@ TEST(FitPiecewiseTest, AChangeOfProtocolIsASegment) {
   EXPECT_NEAR(second.beta_seconds_per_byte, 1 / 4e9, 1e-14);
 }
 
+TEST(FitPiecewiseTest, ARateThatChangesWithoutAJumpDoesSoWhereTheLinesMeet) {
+  // As behind a shaper's bucket of 60 kB.
+  const auto bent = [](double n) { return 10e-6 + n / 2e9 + std::max(0.0, n - 60e3) / 0.2e9; };
+  const PiecewiseFit fit = FitPiecewise(Curve(30, bent));
+  ASSERT_EQ(fit.line.segments().size(), 2U);
+  EXPECT_NEAR(fit.line.segments()[1].begin_bytes, 60e3, 0.01 * 60e3);
+  for (double n = 8; n < 1e6; n *= 1.1) EXPECT_NEAR(fit.line.Seconds(n) / bent(n), 1, 0.01) << n;
+}
+
+TEST(FitPiecewiseTest, NoiseOfLargeMessagesHidesNoProtocolOfSmallOnes) {
+  const auto small = [](double n) { return n < 200 ? 1e-6 : 1.5e-6 + n / 5e9; };
+  int missed = 0;
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    std::mt19937 random(seed);
+    std::normal_distribution<double> little(1, 0.01);
+    std::normal_distribution<double> much(1, 0.4);
+    const PiecewiseFit fit = FitPiecewise(Curve(30, [&](double n) {
+      if (n < 2e3) return small(n) * little(random);
+      return (5e-6 + n / 1e9) * std::max(0.2, much(random));
+    }));
+    for (const double n : {100.0, 600.0}) {
+      if (std::abs(fit.line.Seconds(n) / small(n) - 1) > 0.1) ++missed;
+    }
+  }
+  EXPECT_LE(missed, 1);
+}
+
+TEST(FitPiecewiseTest, OutliersAreFarBeyondTheNoiseAndThirtyPercent) {
+  const auto outliers = [](double noise_share, double factor) {
+    std::mt19937 random(2);
+    std::normal_distribution<double> noise(1, noise_share);
+    auto points = Curve(30, [&](double n) { return OneLine(n) * noise(random); });
+    points[12].seconds = OneLine(points[12].bytes) * factor;
+    return FitPiecewise(points).outliers;
+  };
+  EXPECT_EQ(outliers(0.01, 1.25).size(), 0U);
+  ASSERT_EQ(outliers(0.01, 1.5).size(), 1U);
+  EXPECT_EQ(outliers(0.01, 1.5)[0].bytes, Sizes(30)[12]);
+  EXPECT_EQ(outliers(0.01, 1 / 1.5).size(), 1U);
+  EXPECT_EQ(outliers(0.2, 1.5).size(), 0U);
+}
+
 TEST(FitPiecewiseTest, NoiseMakesNoSegmentsAndMovesLittle) {
   std::mt19937 random(7);
   std::normal_distribution<double> noise(1, 0.03);
