@@ -38,7 +38,8 @@ namespace {
 
 // All sub-commands.
 std::vector<Command> AllCommands() {
-  return {FitCommand(), InfoCommand(), LinksCommand(), ListCommand(), SweepCommand()};
+  return {FitCommand(),   ImportCommand(), InfoCommand(),
+          LinksCommand(), ListCommand(),   SweepCommand()};
 }
 
 // The program, or its sub-command once that is known, as messages name it.
