@@ -103,6 +103,7 @@ std::vector<Import> ReadFiles(const Texts& texts) {
   for (const std::string& file : texts.files) {
     ImportedLog log = ReadLog(file);
     for (const std::string& note : log.notes) fmt::print("note: {}\n", note);
+    imports.reserve(imports.size() + log.tables.size());
     for (ImportedTable& table : log.tables) imports.push_back({.table = std::move(table)});
   }
   CheckCount("--library", texts.library, lists.libraries.size(), imports.size());

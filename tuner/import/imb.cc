@@ -127,6 +127,7 @@ void Reader::Start(const LogLine& line, const Words& words) {
   Close();
   table_ = StartMpiTable(log_, line, "IMB");
   columns_.clear();
+  columns_.reserve(words.size());
   for (const LogWord& word : words) columns_.emplace_back(word.text);
   last_word_.clear();
   table_->parameters.emplace_back("statistic=mean");

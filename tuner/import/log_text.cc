@@ -16,8 +16,18 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\f\v";
 
+// Whether the text begins as 2026-07-09T14:03:59 does.
+bool StartsWithTime(std::string_view text) {
+  constexpr std::string_view kShape = "0000-00-00T00:00";
+  return text.size() > kShape.size() &&
+         std::equal(kShape.begin(), kShape.end(), text.begin(), [](char shape, char c) {
+           return shape == '0' ? c >= '0' && c <= '9' : shape == c;
+         });
+}
+
 // Length of a launcher's mark at the front of `text`, 0 if there is none.
 std::size_t MarkLength(std::string_view text) {
+  if (StartsWithTime(text)) return std::min(text.find(' '), text.size() - 1) + 1;
   // Open MPI: [1,0]<stdout>: and, since 5.0, [prterun-node-1234@1,0]<stdout>:
   if (text.starts_with('[')) {
     const std::size_t close = text.find(']');
@@ -78,9 +88,10 @@ LogText::LogText(std::string file, std::string text)
     LogLine line{.number = lines_.size() + 1, .ended = end != all.npos};
     line.text = all.substr(at, std::min(end, all.size()) - at);
     while (line.text.ends_with('\r')) line.text.remove_suffix(1);
-    const std::size_t mark = MarkLength(line.text);
-    line.text.remove_prefix(mark);
-    line.column = mark + 1;
+    // One launcher may run under another.
+    for (std::size_t mark = 0; (mark = MarkLength(line.text)) > 0; line.column += mark) {
+      line.text.remove_prefix(mark);
+    }
     lines_.push_back(line);
     at = line.ended ? end + 1 : all.size();
   }

@@ -14,8 +14,9 @@ struct LogWord {
   std::size_t column = 1;
 };
 
-// A line of a log without what launchers put before it: Open MPI's `[1,0]<stdout>:`, Slurm's
-// `0: `, and colours of a terminal.
+// A line of a log without what launchers and collectors put before it: Open MPI's `[1,0]<stdout>:`,
+// Slurm's `0: `, MPICH's `[0] `, times such as 2026-07-09T14:03:59Z; colours of a terminal are
+// blanks.
 struct LogLine {
   std::size_t number = 1;  // 1-based line of the file
   std::size_t column = 1;  // 1-based column of the text's first byte

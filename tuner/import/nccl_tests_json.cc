@@ -129,6 +129,7 @@ void ReadDevices(const Document& read, const Json& config, NcclTestsFacts& facts
   const std::uint64_t each = count("nthreads") * count("ngpus");
   if (facts.is_hockney || each <= 1 || processes.size() < facts.devices.size()) return;
   std::vector<NcclTestsDevice> all;
+  all.reserve(facts.devices.size() * std::min<std::uint64_t>(each, 4096));
   for (const NcclTestsDevice& device : facts.devices) {
     for (std::uint64_t i = 0; i < std::min<std::uint64_t>(each, 4096); ++i) {
       all.push_back(device);

@@ -235,7 +235,14 @@ void Reader::TakeRow(const LogLine& line, const Words& words) {
     table_->notes.push_back(log_.At(line, "no header before the rows: their usual columns taken"));
   }
   const std::vector<std::string> columns = ColumnsFor(words);
-  if (!columns.empty() && IsWhole(words[0].text)) return ReadColumns(line, words, columns);
+  if (!columns.empty() && IsWhole(words[0].text)) {
+    if (ended_ && !table_->rows.empty()) {  // of another run, without a header of its own
+      const std::vector<std::string> same = columns_;
+      Close();
+      StartTable(line, same);
+    }
+    return ReadColumns(line, words, columns);
+  }
   table_->notes.push_back(
       log_.At(line, fmt::format("left out, {} words where a row has {}: \"{}\"", words.size(),
                                 columns_.size(), Shown(line.text))));

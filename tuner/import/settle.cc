@@ -117,7 +117,9 @@ std::vector<Collective> NamedBy(const std::string& path) {
     return result;
   };
   std::string name = plain(std::string_view(path).substr(path.rfind('/') + 1));
-  std::vector<std::pair<std::string, Collective>> names = {{"bcast", Collective::kBroadcast}};
+  std::vector<std::pair<std::string, Collective>> names;
+  names.reserve(kAllCollectives.size() + 1);
+  names.emplace_back("bcast", Collective::kBroadcast);
   for (const Collective each : kAllCollectives) names.emplace_back(plain(Name(each)), each);
   std::sort(names.begin(), names.end(),
             [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });

@@ -126,6 +126,7 @@ void Reader::ReadCsv(std::span<const LogLine> lines) {
   CsvReader csv(log_.file(), std::move(text), UnfinishedLine::kRead);
   Start(lines[0].number);
   std::vector<std::string> names;
+  names.reserve(csv.names().size());
   for (const std::string& name : csv.names()) names.push_back(Trimmed(name));
   std::vector<CsvField> fields;
   while (csv.Next(&fields)) {
