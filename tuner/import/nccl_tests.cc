@@ -82,11 +82,13 @@ void CountDevices(ImportedTable& table, const NcclTestsFacts& facts) {
        fmt::format("{} groups ran at once; ranks and nodes are those of group 0", last_group + 1));
 }
 
-// "hockney ring simple from 8, ..." and the like name the implementation first.
+// Whose times these are. hockney's table may hold the fastest of several in each row.
 std::string ImplementationOf(const NcclTestsFacts& facts) {
   if (!facts.is_hockney) return "nccl";
-  const std::string& choice = facts.hockney_choice;
-  return choice.empty() ? "hockney" : choice.substr(0, choice.find(' '));
+  const auto is_mpi = [](const std::string& choice) { return choice.starts_with("mpi"); };
+  const auto count = std::count_if(facts.choices.begin(), facts.choices.end(), is_mpi);
+  if (count == 0) return "hockney";
+  return count == static_cast<std::ptrdiff_t>(facts.choices.size()) ? "mpi" : "fastest";
 }
 
 }  // namespace
@@ -156,6 +158,7 @@ void FinishNcclTestsTable(ImportedTable& table, const NcclTestsFacts& facts,
   }
   table.hints = facts.hints;
   table.implementation = ImplementationOf(facts);
+  table.needs_library = table.implementation == "mpi";
   table.library = facts.library;
   if (table.library.empty() && facts.is_rccl) table.library = "RCCL";
   table.iterations = facts.iterations;

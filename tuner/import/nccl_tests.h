@@ -31,7 +31,8 @@ struct NcclTestsFacts {
   std::string library = {};
   bool is_rccl = false;
   bool is_hockney = false;
-  std::string hockney_choice = {};  // "hockney ring ..." or "mpi default"
+  // What hockney says was the fastest, an algorithm or mpi, of each stretch of sizes.
+  std::vector<std::string> choices = {};
   std::vector<NcclTestsDevice> devices = {};
   std::optional<std::uint64_t> iterations = {};
   std::optional<std::int64_t> graph = {};

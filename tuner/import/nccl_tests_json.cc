@@ -100,13 +100,13 @@ void ReadLibrary(const Json& document, NcclTestsFacts& facts) {
         NcclVersionText(version.is_number_unsigned() ? version.get<std::uint64_t>()
                                                      : std::strtoull(text.c_str(), nullptr, 10));
   } else if (!text.empty()) {
-    text = text.substr(0, text.find_first_of("+- "));
+    text = text.substr(0, text.find_first_of("+-"));
     facts.library = text.find("NCCL") == text.npos ? "NCCL " + text : text;
   }
 }
 
 void ReadDevices(const Document& read, const Json& config, NcclTestsFacts& facts) {
-  std::set<std::int64_t> processes;
+  std::set<std::pair<std::string, std::int64_t>> processes;
   for (const Json& each : Document::Member(config, "devices")) {
     NcclTestsDevice& device = facts.devices.emplace_back();
     const auto number = [&](const char* key) {
@@ -118,7 +118,7 @@ void ReadDevices(const Document& read, const Json& config, NcclTestsFacts& facts
     device.pid = number("pid");
     device.host = Document::Text(Document::Member(each, "hostname"));
     device.name = Document::Text(Document::Member(each, "device_info"));
-    processes.insert(device.pid);
+    processes.emplace(device.host, device.pid);
     facts.is_hockney |= device.name == "CPU" || device.name.starts_with("CPU ");
     facts.is_rccl |= device.name.find("AMD Instinct") != device.name.npos;
   }
@@ -147,13 +147,13 @@ NcclTestsFacts ReadFacts(const Document& read, const Json& document) {
   if (facts.iterations == 0U) facts.iterations.reset();
   const auto graph = read.Whole(Document::Member(config, "graph"), "config.graph").value_or(0);
   if (graph > 0) facts.graph = static_cast<std::int64_t>(facts.iterations.value_or(graph));
+  bool first = true;
   for (const Json& word : Document::Member(document, "args")) {
     const std::string text = Document::Text(word);
+    if (text == "mpi" || text.ends_with("=mpi")) facts.choices = {"mpi"};
     const auto collective = CollectiveOfTest(text);
-    const bool first = &word == &document["args"][0];
-    if (first && text.find("_perf") != text.npos) {
+    if (std::exchange(first, false) && text.find("_perf") != text.npos) {
       facts.program = text.substr(text.rfind('/') + 1);
-      break;
     }
     if (collective && facts.hints.empty()) facts.hints = {*collective};
   }

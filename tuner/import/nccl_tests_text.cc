@@ -124,7 +124,13 @@ bool Reader::TakeFact(const LogLine& line, const Words& words) {
   }
   const std::size_t by = line.text.find("-place by: ");  // hockney says what was fastest
   if (by != line.text.npos) {
-    facts_.hockney_choice = line.text.substr(by + 11);
+    // "ring from 8, mpi from 1M"
+    const std::string_view choices = line.text.substr(by + 11);
+    for (std::size_t at = 0; at < choices.size();) {
+      const std::size_t end = std::min(choices.find(", ", at), choices.size());
+      facts_.choices.emplace_back(choices.substr(at, end - at));
+      at = end + 2;
+    }
     return true;
   }
   if (TakePreamble(line, words) || TakeDevice(line, words)) return true;
