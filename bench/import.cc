@@ -178,10 +178,10 @@ void Write(const Import& import, const Launch& launch) {
   if (!links.empty()) folder.AppendLinks(links);
 }
 
-// "rows 32 (64 with both placements)", as the log counts and as sweep.csv does.
+// "32 rows (64 with both placements)", as the log counts and as sweep.csv does.
 std::string RowsText(const Import& import) {
   const std::size_t lines = import.table.lines;
-  if (lines == import.rows.size()) return fmt::format("{} rows", lines);
+  if (lines == import.rows.size()) return fmt::format("{} {}", lines, lines == 1 ? "row" : "rows");
   return fmt::format("{} rows ({} with both placements)", lines, import.rows.size());
 }
 
