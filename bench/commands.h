@@ -5,6 +5,7 @@
 namespace hockney {
 
 Command FitCommand();
+Command ImportCommand();
 Command InfoCommand();
 Command LinksCommand();
 Command ListCommand();

@@ -38,7 +38,8 @@ namespace {
 
 // All sub-commands.
 std::vector<Command> AllCommands() {
-  return {FitCommand(), InfoCommand(), LinksCommand(), ListCommand(), SimulateCommand(), SweepCommand()};
+  return {FitCommand(),  ImportCommand(),   InfoCommand(), LinksCommand(),
+          ListCommand(), SimulateCommand(), SweepCommand()};
 }
 
 // The program, or its sub-command once that is known, as messages name it.

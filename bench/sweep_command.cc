@@ -218,7 +218,9 @@ std::unique_ptr<Reporter> MakeReporter(const SweepTexts& texts, const SweepOptio
   if (options.collectives.size() != 1) {
     FailOption("--format", texts.format, "one collective with this format");
   }
-  NcclTestsRun run{.program = "hockney sweep", .collective = options.collectives[0]};
+  // The table itself does not tell its collective.
+  NcclTestsRun run{.program = fmt::format("hockney sweep {}", Name(options.collectives[0])),
+                   .collective = options.collectives[0]};
   run.options.sizes = options.sizes;
   run.options.begin_bytes = options.sizes.front();
   run.options.end_bytes = options.sizes.back();

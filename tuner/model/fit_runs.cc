@@ -162,9 +162,10 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
   std::map<AlgorithmModel, std::vector<SizePoint>, decltype(less)> points(less);
   for (const RunRecords& run : runs) {
     for (const SweepRow& row : run.sweep) {
+      // Imported logs do not say how their buffers were treated.
+      const bool usual = row.buffers == "refreshed" || row.buffers.empty();
       const bool counts = row.status == Status::kOk && row.time_us_median && row.groups.empty() &&
-                          row.root.value_or(0) == 0 && (row.buffers.empty() || row.buffers == "refreshed") &&
-                          row.size_bytes > 0;
+                          row.root.value_or(0) == 0 && usual && row.size_bytes > 0;
       if (!counts) continue;
       points[KeyOf(row)].push_back(
           {static_cast<double>(row.size_bytes), *row.time_us_median / 1e6});

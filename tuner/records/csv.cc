@@ -61,7 +61,10 @@ std::string CsvText(std::string_view value) {
 }
 
 CsvReader::CsvReader(std::string path, UnfinishedLine unfinished)
-    : path_(std::move(path)), text_(ReadText(path_)) {
+    : CsvReader(path, ReadText(path), unfinished) {}
+
+CsvReader::CsvReader(std::string path, std::string text, UnfinishedLine unfinished)
+    : path_(std::move(path)), text_(std::move(text)) {
   if (text_.find('\0') != std::string::npos) {
     throw InputError(path_ + ":1:1: holds NUL bytes: expected a CSV file in UTF-8");
   }
@@ -151,6 +154,8 @@ std::vector<CsvField> CsvReader::Split(std::string_view line) const {
     ++at;  // the comma
   }
 }
+
+std::size_t CsvReader::line() const { return lines_->get_file_line(); }
 
 void CsvReader::Fail(std::size_t column, const std::string& message) const {
   throw InputError(fmt::format("{}:{}:{}: {}", path_, lines_->get_file_line(), column, message));

@@ -40,6 +40,8 @@ class CsvReader {
   // Opens the file and reads the names. Throws InputError if it cannot be opened, is not text, or
   // has no or equal names.
   CsvReader(std::string path, UnfinishedLine unfinished);
+  // The same of a text that stands in the file.
+  CsvReader(std::string path, std::string text, UnfinishedLine unfinished);
   ~CsvReader();
   CsvReader(const CsvReader&) = delete;
   CsvReader& operator=(const CsvReader&) = delete;
@@ -52,6 +54,9 @@ class CsvReader {
   // Reads the next row into `fields`; false at the end. Throws InputError for a wrong number of
   // fields or quotes.
   bool Next(std::vector<CsvField>* fields);
+
+  // 1-based number of the line read last.
+  std::size_t line() const;
 
   // Throws InputError for the line read last: `path:line:column: <message>`.
   [[noreturn]] void Fail(std::size_t column, const std::string& message) const;

@@ -112,7 +112,7 @@ std::string VariantOf(const SweepRow& row) {
   if (!row.protocol.empty()) text += " " + row.protocol;
   if (row.lanes) text += " x" + std::to_string(*row.lanes);
   // Not pieces and slice_bytes, which follow from the size.
-  for (const std::string key : {"library", "path", "slices", "store"}) {
+  for (const std::string key : {"library", "path", "slices", "store", "test"}) {
     const std::string value = FindParameter(row, key);
     if (!value.empty()) text += " " + key + "=" + value;
   }
