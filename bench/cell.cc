@@ -115,6 +115,7 @@ void CellRunner::CheckAll() {
     context_.watchdog->SetActivity(c.label.c_str());
     for (int check = 0; check < options_.checks; ++check) {
       const std::uint64_t seed = options_.seed * 1000003 + i * 101 + check;
+      if (c.before) c.before();
       if (IsMpi(c)) context_.watchdog->Arm(kMpiName);
       const CheckResult result = Check(*c.prepared[0], seed);
       if (IsMpi(c)) context_.watchdog->Disarm();
@@ -180,7 +181,8 @@ Timed CellRunner::MakeTimed(Competitor& c) {
               .blocking = IsMpi(c) ? kMpiName : nullptr,
               .times_calls = options_.times_calls};
   // The passes of the bound find memory in the same state as the rows they bound.
-  timed.before = [this] {
+  timed.before = [this, &c] {
+    if (c.before) c.before();
     for (const BufferSet& set : sets_) Prepare(set);
     if (context_.flusher != nullptr) context_.flusher->Flush();
     if (context_.device != nullptr && options_.buffers == BufferState::kCold) {

@@ -9,7 +9,7 @@
 
 #include "bench/cell.h"
 #include "bench/device/device_competitors.h"
-#include "collectives/baselines/mpi/mpi_baseline.h"
+#include "bench/mpi_rows.h"
 #include "collectives/levels.h"
 #include "collectives/partners.h"
 #include "topology/check.h"
@@ -275,38 +275,6 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   return competitor;
 }
 
-Competitor MakeMpi(const SweepContext& context, const Cell& cell, std::span<const BufferSet> sets) {
-  Competitor competitor;
-  competitor.row = StartRow(context, cell);
-  competitor.row.implementation = "mpi";
-  competitor.row.algorithm = "default";
-  competitor.row.requested_algorithm = "default";
-  competitor.label = LabelOf(competitor.row);
-  if (context.device != nullptr) {
-    Skip(competitor, Status::kSkipped, "MPI is timed on memory of the host only");
-    return competitor;
-  }
-  if (context.mpi == nullptr) {
-    Skip(competitor, Status::kSkipped, "MPI runs between processes of its launcher");
-    return competitor;
-  }
-  competitor.row.transport = context.mpi->Module();
-  competitor.row.parameters = "library=" + context.mpi->Library();
-  const std::string reason = context.mpi->WhyNot(MakeCall(cell, sets[0]));
-  // What MPI cannot do may depend on the rank (a root's buffers): nobody runs what one cannot.
-  const auto all = context.session->AllGather(std::as_bytes(std::span(reason)));
-  for (const auto& theirs : all) {
-    if (theirs.empty()) continue;
-    Skip(competitor, Status::kSkipped,
-         std::string(reinterpret_cast<const char*>(theirs.data()), theirs.size()));
-    return competitor;
-  }
-  for (const BufferSet& set : sets) {
-    competitor.prepared.push_back(context.mpi->Prepare(MakeCall(cell, set)));
-  }
-  return competitor;
-}
-
 }  // namespace
 
 int MostUsualLanes(MemoryKind memory, int hosts) {
@@ -339,8 +307,9 @@ SweepRow StartRow(const SweepContext& context, const Cell& cell) {
 }
 
 std::string LabelOf(const SweepRow& row) {
-  return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective),
-                     row.implementation == "hockney" ? AlgorithmOf(row) : row.implementation,
+  std::string what = row.implementation == "hockney" ? AlgorithmOf(row) : row.implementation;
+  if (row.implementation == "mpi" && row.algorithm != "default") what += " " + row.algorithm;
+  return fmt::format("{} {}{}, {} bytes", hockney::Name(row.collective), what,
                      row.protocol == "ll" ? " ll" : "", row.size_bytes);
 }
 
@@ -374,7 +343,11 @@ std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell&
       competitors.push_back(MakeHockney(context, cell, variant, sets));
     }
   }
-  if (has("mpi")) competitors.push_back(MakeMpi(context, cell, sets));
+  if (has("mpi")) {
+    for (Competitor& mpi : MakeMpiCompetitors(context, cell, sets)) {
+      competitors.push_back(std::move(mpi));
+    }
+  }
   if (has("nccl")) {
     for (Competitor& nccl : MakeNcclCompetitors(context, cell, sets)) {
       competitors.push_back(std::move(nccl));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,7 +16,6 @@
 
 namespace hockney {
 
-class MpiBaseline;
 struct SweepContext;
 
 // One line of a sweep's table: what is measured, whoever measures it.
@@ -37,6 +37,7 @@ struct Competitor {
   SweepRow row = {};
   std::vector<std::unique_ptr<Prepared>> prepared =
       {};  // one a buffer set, or all sets together; empty: a skipped or failed row
+  std::function<void()> before = {};        // ahead of its calls, outside of what is timed
   std::vector<DeviceCall*> on_device = {};  // what `prepared` is, where a device runs it
   int graph_calls = 0;                      // in on_device[0], which is a graph; 0: it is none
   std::uint64_t bound_bytes = 0;            // passes of the bound: bytes all ranks move; 0 for rows
@@ -55,7 +56,7 @@ struct Competitor {
 };
 
 // Builds the competitors of a cell on the given buffer sets: hockney's algorithms in the variants
-// asked for, then MPI. What cannot run is there as a skipped or failed row with its reason.
+// asked for, then MPI's. What cannot run is there as a skipped or failed row with its reason.
 // Collective.
 std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell& cell,
                                         std::span<const BufferSet> sets);

@@ -166,7 +166,8 @@ std::string FormatAlgorithms(std::span<const PeerCells> all) {
     table[0].push_back(cells.peer->name);
     for (const auto& [size, cell] : cells.by_size) {
       for (const auto& [choice, launches] : cell.by_choice) {
-        if (choice != "mpi") algorithms.insert(launches.begin()->second->algorithm);
+        const SweepRow& row = *launches.begin()->second;
+        if (row.implementation == "hockney") algorithms.insert(row.algorithm);
       }
     }
   }

@@ -289,7 +289,7 @@ void Rig::SetUp(std::span<const Cell> cells) {
     return std::find(wanted.begin(), wanted.end(), name) != wanted.end();
   };
   if (session_.mpi_communicator() != nullptr && wants("mpi") && !on_devices()) {
-    mpi_ = std::make_unique<MpiBaseline>(groups_.session());
+    mpi_ = std::make_unique<MpiBaseline>(groups_.session(), !options_.mpi_algorithms.empty());
   }
   if (on_devices() && wants("nccl")) {
     nccl_ = MakeNcclRows(groups_.session(), device_->device(), options_);

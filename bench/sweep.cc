@@ -201,7 +201,10 @@ void Sweep::NoteFailure() noexcept {
 
 int Sweep::Run() {
   if (options_.dry_run) {
-    if (is_writer()) PrintPlan(cells_, rig_.ArenaBytes(cells_), session_.ranks());
+    if (is_writer()) {
+      PrintPlan(cells_, rig_.ArenaBytes(cells_), session_.ranks());
+      PrintMpiPlan(options_);
+    }
     return ToInt(ExitCode::kOk);
   }
   launch_.watchdog().SetActivity("the set-up");

@@ -22,6 +22,8 @@
 #include "bench/text_reporter.h"
 #include "bench/topology_options.h"
 #include "collectives/algorithms.h"
+#include "collectives/baselines/mpi/mpi_algorithms.h"
+#include "collectives/baselines/mpi/mpi_baseline.h"
 #include "collectives/flow.h"
 #include "collectives/levels.h"
 #include "topology/launcher.h"
@@ -150,6 +152,44 @@ void CheckAlgorithms(const SweepOptions& options) {
   }
 }
 
+// After ReadImplementations.
+void ReadMpiAlgorithms(const SweepTexts& texts, SweepOptions& options) {
+  constexpr const char* kOption = "--mpi-algorithms";
+  const std::string& text = texts.mpi_algorithms;
+  if (text == "default") return;
+  const auto& implementations = options.implementations;
+  if (std::find(implementations.begin(), implementations.end(), "mpi") == implementations.end()) {
+    FailOption(kOption, text, "mpi among --implementation");
+  }
+  if (text == kAllMpiAlgorithms) {
+    options.mpi_algorithms = {kAllMpiAlgorithms};
+    return;
+  }
+  std::vector<std::string_view> names = {"default"};  // which is timed in any case
+  for (const MpiAlgorithm& algorithm : AllMpiAlgorithms()) {
+    if (std::find(names.begin(), names.end(), algorithm.name) == names.end()) {
+      names.push_back(algorithm.name);
+    }
+  }
+  options.mpi_algorithms = ParseNames(kOption, text, names);
+  std::erase(options.mpi_algorithms, "default");
+  for (const std::string& name : options.mpi_algorithms) {
+    std::string accepted;
+    bool is_used = false;
+    for (const MpiAlgorithm& algorithm : AllMpiAlgorithms()) {
+      const auto& collectives = options.collectives;
+      if (std::find(collectives.begin(), collectives.end(), algorithm.collective) ==
+          collectives.end()) {
+        continue;
+      }
+      is_used = is_used || algorithm.name == name;
+      accepted += " " + std::string(algorithm.name);
+    }
+    if (!is_used)
+      FailOption(kOption, name, "an algorithm of the collectives asked for:" + accepted);
+  }
+}
+
 bool AnyOf(const SweepOptions& options, bool (*has)(Collective)) {
   return std::any_of(options.collectives.begin(), options.collectives.end(), has);
 }
@@ -184,6 +224,7 @@ SweepOptions Read(const CLI::App& app, const SweepTexts& texts) {
   ReadMeasurement(texts, options);
   ReadDeviceTexts(app, texts.device, options);
   ReadImplementations(texts, options);
+  ReadMpiAlgorithms(texts, options);
   options.types = ParseDataTypes("--datatype (-d)", texts.types);
   options.ops = ParseReduceOps("--op (-o)", texts.ops);
   options.roots = {ParseRoot(texts.root)};
@@ -272,6 +313,7 @@ Runner AddSweep(CLI::App& program) {
       FailOption("--launcher", texts->launcher, "--launches K beside it");
     }
     const auto reporter = MakeReporter(*texts, options, launch);
+    if (!options.mpi_algorithms.empty()) MpiBaseline::AllowAlgorithms();
     texts->ranks.on_devices = options.memory == MemoryKind::kCuda;
     return launch.RunRanks(texts->ranks, [&](Session& session) {
       return RunSweep(session, options, launch, *reporter);

@@ -19,6 +19,9 @@ enum class BufferState : std::uint8_t { kRefreshed, kHot, kCold };
 enum class MemoryKind : std::uint8_t { kHost, kCuda };
 enum class Placement : std::uint8_t { kApart, kInPlace };
 
+// Stands for every algorithm that the running MPI library can be told to use.
+inline constexpr const char* kAllMpiAlgorithms = "all";
+
 // Everything `hockney sweep` can be asked for. Empty lists mean the choice that fits the size (see
 // --help).
 struct SweepOptions {
@@ -35,6 +38,8 @@ struct SweepOptions {
   std::vector<Placement> placements = {Placement::kApart};
   std::vector<std::string> algorithms;  // empty: all
   std::vector<std::string> implementations = {"hockney", "mpi"};
+  // MPI's own algorithms beside its default: names, or kAllMpiAlgorithms alone.
+  std::vector<std::string> mpi_algorithms;
   MemoryKind memory = MemoryKind::kHost;  // where the buffers lie, and so who moves the data
   PeerMemoryKind peer_memory = PeerMemoryKind::kCudaIpc;  // between processes, of GPUs
   bool requires_gdr = false;                              // end where GPUDirect RDMA cannot be

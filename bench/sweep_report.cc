@@ -1,6 +1,7 @@
 #include "bench/sweep_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,7 @@ auto CellOf(const SweepRow& row) {
 // Of the first one, where a run has several.
 std::optional<double> BaselineTime(std::span<const SweepRow> rows, const SweepRow& like) {
   for (const SweepRow& row : rows) {
+    if (row.implementation == "mpi" && row.algorithm != "default") continue;
     if (row.implementation == BaselineOf(row) && IsMeasured(row) && CellOf(row) == CellOf(like)) {
       return row.time_us_median;
     }
@@ -67,7 +69,9 @@ std::string VersusBaseline(std::span<const SweepRow> rows) {
 }
 
 std::string DescribeChoice(const SweepRow& row) {
-  if (row.implementation == "mpi") return "mpi";
+  if (row.implementation == "mpi") {
+    return row.algorithm == "default" ? "mpi" : "mpi " + row.algorithm;
+  }
   std::string text = AlgorithmOf(row);
   if (row.implementation == "nccl") {
     text = "nccl " + FindParameter(row, "library");
@@ -200,6 +204,14 @@ void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks) 
   }
   fmt::print("{} cells, {} ranks, buffers of {} bytes a rank; nothing was run\n", cells.size(),
              ranks, arena_bytes);
+}
+
+void PrintMpiPlan(const SweepOptions& options) {
+  if (options.mpi_algorithms.empty()) return;
+  const bool all = options.mpi_algorithms[0] == kAllMpiAlgorithms;
+  fmt::print("MPI beside its default: {}\n",
+             all ? "all algorithms that it can be told to use"
+                 : fmt::format("{}", fmt::join(options.mpi_algorithms, ", ")));
 }
 
 SweepRow SkippedRow(const Cell& cell, const std::string& reason) {

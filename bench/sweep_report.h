@@ -19,7 +19,7 @@ namespace hockney {
 // and hosts, then the names of the columns.
 void PrintRows(std::span<const SweepRow> rows, bool with_head);
 
-// What a row ran, in few words: "two_shot nt x2", "mpi".
+// What a row ran, in few words: "two_shot nt x2", "mpi" (its default), "mpi ring".
 std::string DescribeChoice(const SweepRow& row);
 
 // The implementation that rows like this one are compared with: "mpi", on GPUs "nccl".
@@ -37,6 +37,9 @@ void PrintLegend(std::span<const SweepRow> rows, const SweepOptions& options);
 
 // Prints what a dry run would measure.
 void PrintPlan(std::span<const Cell> cells, std::size_t arena_bytes, int ranks);
+
+// And which of MPI's own algorithms, where any are asked for.
+void PrintMpiPlan(const SweepOptions& options);
 
 // A row of a cell that nobody can run.
 SweepRow SkippedRow(const Cell& cell, const std::string& reason);

@@ -36,6 +36,12 @@ void AddWhat(CLI::App& app, SweepTexts& texts) {
   app.add_option("--implementation", texts.implementations,
                  "hockney, mpi, nccl; auto: hockney and mpi, on GPUs hockney and nccl")
       ->capture_default_str();
+  app.add_option(
+         "--mpi-algorithms", texts.mpi_algorithms,
+         "MPI's own algorithms, timed beside its default: names as the library's parameters "
+         "spell them (Open MPI: ring, rabenseifner, ...; MPICH: brucks, ...), or all; "
+         "default: its choice alone")
+      ->capture_default_str();
   app.add_option("--protocol", texts.protocols,
                  "simple, ll; auto: simple, and ll up to 1K, on GPUs 32K")
       ->capture_default_str();

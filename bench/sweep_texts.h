@@ -29,6 +29,7 @@ struct SweepTexts {
   std::string format = "text";
   std::string algorithms = "all";
   std::string implementations = "auto";
+  std::string mpi_algorithms = "default";
   std::string protocols = "auto";
   std::string stores = "auto";
   std::string lanes;

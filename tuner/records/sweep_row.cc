@@ -87,7 +87,10 @@ std::vector<SampleRow> ReadSamples(const std::string& path, std::vector<std::str
 }
 
 std::string FindParameter(const SweepRow& row, std::string_view key) {
-  const std::string_view parameters = row.parameters;
+  return FindParameter(row.parameters, key);
+}
+
+std::string FindParameter(std::string_view parameters, std::string_view key) {
   for (std::size_t at = 0; at < parameters.size();) {
     const std::size_t end = std::min(parameters.find(';', at), parameters.size());
     const std::string_view part = parameters.substr(at, end - at);
@@ -112,7 +115,8 @@ std::string VariantOf(const SweepRow& row) {
   if (!row.protocol.empty()) text += " " + row.protocol;
   if (row.lanes) text += " x" + std::to_string(*row.lanes);
   // Not pieces and slice_bytes, which follow from the size.
-  for (const std::string key : {"library", "path", "slices", "store", "test"}) {
+  for (const std::string key :
+       {"faninout", "library", "path", "segsize", "slices", "store", "test"}) {
     const std::string value = FindParameter(row, key);
     if (!value.empty()) text += " " + key + "=" + value;
   }

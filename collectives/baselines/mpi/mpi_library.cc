@@ -10,90 +10,12 @@
 #include <cstdlib>
 #include <vector>
 
+#include "collectives/baselines/mpi/tools_interface.h"
 #include "topology/check.h"
 #include "topology/session_mpi.h"
 
 namespace hockney {
 namespace {
-
-constexpr int kMaxNameBytes = 256;
-
-// The tools interface, open while this lives. It may be missing: then every question has no answer.
-class ToolsInterface {
- public:
-  ToolsInterface() {
-    int provided = 0;
-    open_ = MPI_T_init_thread(MPI_THREAD_SINGLE, &provided) == MPI_SUCCESS;
-  }
-  ToolsInterface(const ToolsInterface&) = delete;
-  ToolsInterface& operator=(const ToolsInterface&) = delete;
-  ~ToolsInterface() {
-    if (open_) MPI_T_finalize();
-  }
-
-  // Names of the categories that still exist.
-  std::vector<std::string> Categories() const {
-    std::vector<std::string> names;
-    int count = 0;
-    if (!open_ || MPI_T_category_get_num(&count) != MPI_SUCCESS) return names;
-    for (int i = 0; i < count; ++i) {
-      std::array<char, kMaxNameBytes> name{};
-      int name_bytes = kMaxNameBytes;
-      int description_bytes = 0;
-      std::array<int, 3> counts{};
-      if (MPI_T_category_get_info(i, name.data(), &name_bytes, nullptr, &description_bytes,
-                                  &counts[0], &counts[1], &counts[2]) == MPI_SUCCESS) {
-        names.emplace_back(name.data());
-      }
-    }
-    return names;
-  }
-
-  // The current value of a control variable that is an enumeration, as its item's name; else empty.
-  std::string EnumValue(const char* variable) const {
-    int index = 0;
-    std::array<char, kMaxNameBytes> name{};
-    int name_bytes = kMaxNameBytes;
-    int description_bytes = 0;
-    int verbosity = 0;
-    int bind = 0;
-    int scope = 0;
-    MPI_Datatype type = MPI_DATATYPE_NULL;
-    MPI_T_enum items = MPI_T_ENUM_NULL;
-    if (!open_ || MPI_T_cvar_get_index(variable, &index) != MPI_SUCCESS ||
-        MPI_T_cvar_get_info(index, name.data(), &name_bytes, &verbosity, &type, &items, nullptr,
-                            &description_bytes, &bind, &scope) != MPI_SUCCESS ||
-        type != MPI_INT || items == MPI_T_ENUM_NULL) {
-      return "";
-    }
-    MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
-    int count = 0;
-    if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) return "";
-    int value = -1;
-    const bool read = count == 1 && MPI_T_cvar_read(handle, &value) == MPI_SUCCESS;
-    MPI_T_cvar_handle_free(&handle);
-    return read ? ItemName(items, value) : "";
-  }
-
- private:
-  static std::string ItemName(MPI_T_enum items, int value) {
-    int count = 0;
-    std::array<char, kMaxNameBytes> name{};
-    int name_bytes = kMaxNameBytes;
-    if (MPI_T_enum_get_info(items, &count, name.data(), &name_bytes) != MPI_SUCCESS) return "";
-    for (int i = 0; i < count; ++i) {
-      int item = 0;
-      name_bytes = kMaxNameBytes;
-      if (MPI_T_enum_get_item(items, i, &item, name.data(), &name_bytes) == MPI_SUCCESS &&
-          item == value) {
-        return name.data();
-      }
-    }
-    return "";
-  }
-
-  bool open_ = false;
-};
 
 // The open components of one of Open MPI's frameworks, from categories such as "ompi_pml_ob1".
 std::vector<std::string> OpenComponents(const std::vector<std::string>& categories,
