@@ -9,5 +9,6 @@ Command InfoCommand();
 Command LinksCommand();
 Command ListCommand();
 Command SweepCommand();
+Command TuneCommand();
 
 }  // namespace hockney

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "collectives/program.h"
 #include "collectives/types.h"
 #include "topology/collect_topology.h"
+#include "tuner/select/tuning.h"
 
 namespace hockney {
 
@@ -34,6 +36,8 @@ struct SweepOptions {
   std::string split;             // groups that work at once (CheckSplit); empty: all ranks are one
   std::vector<Placement> placements = {Placement::kApart};
   std::vector<std::string> algorithms;  // empty: all
+  std::string tuned_file;  // of rules to follow, beside what else is asked for; empty: none
+  std::shared_ptr<const Tuning> tuned;  // what is in it; null until the ranks have read it
   std::vector<std::string> implementations = {"hockney", "mpi"};
   MemoryKind memory = MemoryKind::kHost;  // where the buffers lie, and so who moves the data
   PeerMemoryKind peer_memory = PeerMemoryKind::kCudaIpc;  // between processes, of GPUs

@@ -22,6 +22,10 @@ struct RunRecords {
 // naming file and line, for what cannot be read, and for a folder with neither of the two.
 RunRecords ReadRecords(const std::string& path);
 
+// Whether a row tells how fast its choice is: measured right on refreshed buffers by all ranks, from
+// rank 0 where there is a root, with a time above 0.
+bool CountsForModel(const SweepRow& row);
+
 // Fits every level of the links, and every choice of the sweeps that was measured right at three
 // sizes or more. Rows of several runs count together. What cannot be fitted is told in
 // Model::refused.

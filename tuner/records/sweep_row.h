@@ -69,7 +69,8 @@ struct SweepRow {  // NOLINT(clang-analyzer-optin.performance.Padding): in the c
   bool operator==(const SweepRow&) const = default;
 };
 
-// The value of a key of the row's parameters, or "".
+// The value of a key of a row's parameters, or "".
+std::string FindParameter(std::string_view parameters, std::string_view key);
 std::string FindParameter(const SweepRow& row, std::string_view key);
 
 // The row's algorithm as --algorithm names it, with the levels of `hierarchical`.
