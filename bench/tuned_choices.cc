@@ -42,6 +42,8 @@ auto Nearness(const TuningTable& table, const SweepRow& row) {
 bool IsMeant(const SweepRow& row, const TuningRule& rule) {
   Choice mine = ChoiceOf(row);
   Choice theirs = ChoiceOf(rule);
+  const std::string slices = FindParameter(rule.parameters, "slices");
+  if (!slices.empty()) mine = WithSlices(std::move(mine), FindParameter(row, "slices"));
   if (theirs.implementation != "hockney") {
     mine.parameters.clear();
     theirs.parameters.clear();
@@ -54,7 +56,7 @@ TuningRule PlainRule(std::string_view algorithm, bool on_host) {
           .algorithm = std::string(algorithm),
           .protocol = "simple",
           .lanes = 1,
-          .parameters = on_host ? "slices=2;store=cached" : "slices=2"};
+          .parameters = on_host ? "store=cached" : ""};
 }
 
 // The competitors of a cell, among which rules look for theirs.

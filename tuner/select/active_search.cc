@@ -107,8 +107,8 @@ void Search::Bisect(std::size_t low, std::size_t high) {
   const bool same = Near(low, 0) == Near(high, 0);
   if (same && HasClearWinner(low) && HasClearWinner(high)) return;
   const std::size_t middle = low + (high - low) / 2;
-  Choices wanted = Near(low, options_.drop);
-  wanted.merge(Near(high, options_.drop));
+  Choices wanted = Near(low, options_.near);
+  wanted.merge(Near(high, options_.near));
   MeasureSize(middle, wanted);
   Bisect(low, middle);
   Bisect(middle, high);

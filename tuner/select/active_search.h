@@ -12,9 +12,12 @@ struct SearchOptions {
   // A choice goes on after its first launch at a size if it is at most this much slower than the
   // fastest there; after later ones if it is at most half as much slower than that again, and among
   // the faster half.
-  double drop = 0.25;
+  double drop = 0.10;
+  // A choice is tried between two sizes if it is at most this much slower than the fastest at one
+  // of them.
+  double near = 0.5;
   // A winner is clear that is faster than all others by this much.
-  double clear = 0.10;
+  double clear = 0.05;
   std::size_t most_launches = 3;  // of one choice at one size
 };
 

@@ -1,5 +1,6 @@
 #include "tuner/select/choice.h"
 
+#include <algorithm>
 #include <string_view>
 #include <tuple>
 
@@ -26,12 +27,24 @@ Choice ChoiceOf(const SweepRow& row) {
                 .algorithm = AlgorithmOf(row),
                 .protocol = row.protocol,
                 .lanes = row.lanes};
-  for (const std::string_view key : {"library", "path", "slices", "store"}) {
+  for (const std::string_view key : {"library", "path", "store"}) {
     const std::string value = FindParameter(row, key);
     if (value.empty()) continue;
     if (!choice.parameters.empty()) choice.parameters += ';';
     choice.parameters.append(key).append("=").append(value);
   }
+  return choice;
+}
+
+Choice WithSlices(Choice choice, const std::string& slices) {
+  const std::size_t store = std::min(choice.parameters.find("store="), choice.parameters.size());
+  std::string added = "slices=" + slices;
+  if (store != choice.parameters.size()) {
+    added += ';';
+  } else if (store != 0) {
+    added.insert(0, ";");
+  }
+  choice.parameters.insert(store, added);
   return choice;
 }
 

@@ -12,7 +12,7 @@ namespace hockney {
 
 // One way to do a collective, whatever the size: what a rule of a table names, and what tells rows
 // of one cell apart. `parameters` holds only what does not follow from the size: library, path,
-// slices, store.
+// store, and slices where a sweep tried several.
 struct Choice {
   std::string implementation = {};
   std::string algorithm = {};  // AlgorithmOf
@@ -23,7 +23,10 @@ struct Choice {
   auto operator<=>(const Choice&) const = default;
 };
 
+// Without slices: how many a row had follows from its size, up to what --slices asks for.
 Choice ChoiceOf(const SweepRow& row);
+// The choice with so many slices.
+Choice WithSlices(Choice choice, const std::string& slices);
 Choice ChoiceOf(const TuningRule& rule);
 // Writes the choice into the rule; its sizes and times stay.
 void SetChoice(TuningRule& rule, const Choice& choice);

@@ -1,6 +1,7 @@
 #include "tuner/select/measured.h"
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -49,19 +50,52 @@ void Add(const SweepRow& row, Sum& sum) {
   }
 }
 
+struct LessTable {
+  bool operator()(const TuningTable& a, const TuningTable& b) const { return KeyOf(a) < KeyOf(b); }
+};
+
+bool IsRead(const SweepRow& row, std::string_view implementation) {
+  return CountsForModel(row) && !row.graph &&
+         (implementation.empty() || row.implementation == implementation);
+}
+
+// The choices of each table of which a launch has rows with unlike slices at one size.
+std::map<TuningTable, std::set<Choice>, LessTable> FindSliced(std::span<const RunRecords> runs,
+                                                              std::string_view implementation) {
+  std::map<TuningTable, std::set<Choice>, LessTable> sliced;
+  for (const RunRecords& run : runs) {
+    std::map<TuningTable, std::map<std::tuple<Choice, std::int64_t, std::uint64_t>, std::string>,
+             LessTable>
+        slices;
+    for (const SweepRow& row : run.sweep) {
+      if (!IsRead(row, implementation)) continue;
+      const std::string mine = FindParameter(row, "slices");
+      const Choice choice = ChoiceOf(row);
+      const auto [place, is_new] =
+          slices[TableOf(row)].try_emplace({choice, row.launch, row.size_bytes}, mine);
+      if (!is_new && place->second != mine) sliced[TableOf(row)].insert(choice);
+    }
+  }
+  return sliced;
+}
+
 }  // namespace
 
 std::vector<MeasuredTable> MeasuredTables(std::span<const RunRecords> runs,
                                           std::string_view implementation) {
-  const auto less = [](const TuningTable& a, const TuningTable& b) { return KeyOf(a) < KeyOf(b); };
   using Sums = std::map<std::uint64_t, std::map<Choice, std::map<LaunchId, Sum>>>;
-  std::map<TuningTable, Sums, decltype(less)> found(less);
+  std::map<TuningTable, Sums, LessTable> found;
+  auto sliced = FindSliced(runs, implementation);
   for (std::size_t run = 0; run < runs.size(); ++run) {
     for (const SweepRow& row : runs[run].sweep) {
-      if (!CountsForModel(row) || row.graph) continue;
-      if (!implementation.empty() && row.implementation != implementation) continue;
+      if (!IsRead(row, implementation)) continue;
+      const TuningTable key = TableOf(row);
+      Choice choice = ChoiceOf(row);
+      if (sliced[key].contains(choice)) {
+        choice = WithSlices(std::move(choice), FindParameter(row, "slices"));
+      }
       const LaunchId launch{static_cast<std::int64_t>(run), row.launch};
-      Add(row, found[TableOf(row)][row.size_bytes][ChoiceOf(row)][launch]);
+      Add(row, found[key][row.size_bytes][choice][launch]);
     }
   }
   std::vector<MeasuredTable> tables;

@@ -41,7 +41,8 @@ struct MeasuredTable {
 
 // Groups the rows that count (CountsForModel, no graphs) of all runs by collective, ranks, nodes,
 // type, operator, memory kind, placement and mode. `implementation` leaves only rows of hockney,
-// mpi or nccl; "" takes all. A launch that has a choice twice counts with the mean of both.
+// mpi or nccl; "" takes all. A launch that has a choice twice counts with the mean of both, unless
+// the rows differ in slices: then every number of slices is a choice of its own.
 std::vector<MeasuredTable> MeasuredTables(std::span<const RunRecords> runs,
                                           std::string_view implementation = {});
 

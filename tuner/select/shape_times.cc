@@ -1,38 +1,29 @@
 #include "tuner/select/shape_times.h"
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <stdexcept>
 
 namespace hockney {
 namespace {
 
-double OnLine(const SizePoint& low, const SizePoint& high, double bytes) {
-  const double slope = (high.seconds - low.seconds) / (high.bytes - low.bytes);
-  return low.seconds + slope * (bytes - low.bytes);
-}
+struct Point {
+  std::uint64_t bytes = 0;
+  double us = 0;
+};
 
-SizePoint PointOf(std::uint64_t bytes, double us) {
-  return {.bytes = static_cast<double>(bytes), .seconds = us / 1e6};
+double OnLine(const Point& low, const Point& high, std::uint64_t bytes) {
+  const double part =
+      static_cast<double>(bytes - low.bytes) / static_cast<double>(high.bytes - low.bytes);
+  return low.us + part * (high.us - low.us);
 }
 
 }  // namespace
 
 ShapeTimes::ShapeTimes(const MeasuredTable& table) {
-  std::map<Choice, std::vector<SizePoint>> curves;
   sizes_.reserve(table.cells.size());
   for (const auto& [bytes, cell] : table.cells) {
     sizes_.push_back(bytes);
     medians_[bytes] = LevelMedians(cell);
-    for (const auto& [choice, us] : medians_[bytes]) curves[choice].push_back(PointOf(bytes, us));
-  }
-  for (const auto& [choice, points] : curves) {
-    try {
-      fits_.emplace(choice, FitPiecewise(points).line);
-    } catch (const std::invalid_argument&) {
-      continue;  // lines between its points will do
-    }
   }
 }
 
@@ -46,8 +37,7 @@ std::map<Choice, double> ShapeTimes::At(std::uint64_t bytes) const {
   for (const auto& [choice, us] : high->second) {
     const auto low_us = Lower(choice, low_bytes);
     if (!low_us) continue;
-    times[choice] = Between(choice, PointOf(low_bytes, *low_us), PointOf(high->first, us),
-                            static_cast<double>(bytes));
+    times[choice] = OnLine({low_bytes, *low_us}, {high->first, us}, bytes);
   }
   return times;
 }
@@ -61,17 +51,6 @@ std::optional<double> ShapeTimes::Lower(const Choice& choice, std::uint64_t byte
     if (SameSchedule(choice, other)) least = std::min(us, least.value_or(us));
   }
   return least;
-}
-
-double ShapeTimes::Between(const Choice& choice, const SizePoint& low, const SizePoint& high,
-                           double bytes) const {
-  const auto fit = fits_.find(choice);
-  if (fit == fits_.end()) return OnLine(low, high, bytes) * 1e6;
-  // What the fit misses at both ends is shared out by the logarithm of the size.
-  const double part = std::log(bytes / low.bytes) / std::log(high.bytes / low.bytes);
-  const double at_low = std::log(low.seconds / fit->second.Seconds(low.bytes));
-  const double at_high = std::log(high.seconds / fit->second.Seconds(high.bytes));
-  return fit->second.Seconds(bytes) * std::exp(at_low + part * (at_high - at_low)) * 1e6;
 }
 
 std::map<Choice, double> ShapeTimes::Outside(std::uint64_t bytes) const {

@@ -133,7 +133,7 @@ TEST(ChooseTableTest, AChoiceThatWasNotMeasuredAtSmallSizesIsAsFastThereAsItsSch
   rows.push_back(MadeUpRow("one_shot", 65536, 1 + 65536.0 / 2000));
   rows.back().parameters = "slices=2;store=non_temporal";
   const TuningTable table = ChooseTable(TableOf(rows));
-  EXPECT_EQ(table.rules.back().parameters, "slices=2;store=non_temporal");
+  EXPECT_EQ(table.rules.back().parameters, "store=non_temporal");
   // At 128 bytes the two lines are 2.9 % apart, which is not enough.
   EXPECT_EQ(table.rules.back().min_bytes, 129U);
 }
@@ -179,6 +179,19 @@ TEST(MeasuredTablesTest, RowsThatTellNothingDoNotCount) {
   rows[7].graph = 16;
   const std::vector<RunRecords> runs = {{.sweep = rows}};
   EXPECT_TRUE(MeasuredTables(runs).empty());
+}
+
+TEST(MeasuredTablesTest, SlicesTellChoicesApartOnlyWhereALaunchHasSeveral) {
+  std::vector<SweepRow> rows = {MadeUpRow("one_shot", 64, 5), MadeUpRow("one_shot", 1 << 20, 9),
+                                MadeUpRow("ring", 64, 5), MadeUpRow("ring", 64, 6)};
+  rows[1].parameters = "slices=4;store=cached";  // more data takes more slices
+  rows[3].parameters = "slices=4;store=cached";  // asked for
+  const MeasuredTable table = TableOf(rows);
+  ASSERT_EQ(table.cells.at(64).size(), 3U);
+  ASSERT_EQ(table.cells.at(1 << 20).size(), 1U);
+  EXPECT_EQ(table.cells.at(1 << 20).begin()->first, ChoiceOf(rows[0]));
+  EXPECT_TRUE(table.cells.at(64).contains(WithSlices(ChoiceOf(rows[2]), "2")));
+  EXPECT_TRUE(table.cells.at(64).contains(WithSlices(ChoiceOf(rows[2]), "4")));
 }
 
 TEST(MeasuredTablesTest, LaunchesOfSeveralRunsAreSeveralAndImplementationsCanBeLeftOut) {

@@ -77,7 +77,9 @@ TEST(ChoiceTest, SimplicityIsALibraryThenFlatThenPlain) {
   EXPECT_FALSE(IsSimpler(ring, ring));
   EXPECT_EQ(Describe(lanes), "ring x8");
   EXPECT_EQ(Describe(mpi), "mpi");
-  EXPECT_EQ(ring.parameters, "slices=2;store=cached") << "pieces and slots follow from the size";
+  EXPECT_EQ(ring.parameters, "store=cached") << "pieces, slots and slices follow from the size";
+  EXPECT_EQ(WithSlices(ring, "4").parameters, "slices=4;store=cached");
+  EXPECT_EQ(WithSlices(mpi, "4").parameters, "slices=4");
   EXPECT_TRUE(SameSchedule(ring, lanes));
   EXPECT_FALSE(SameSchedule(ring, packets));
 }
