@@ -36,8 +36,6 @@ struct SweepOptions {
   std::string split;             // groups that work at once (CheckSplit); empty: all ranks are one
   std::vector<Placement> placements = {Placement::kApart};
   std::vector<std::string> algorithms;  // empty: all
-  std::string tuned_file;  // of rules to follow, beside what else is asked for; empty: none
-  std::shared_ptr<const Tuning> tuned;  // what is in it; null until the ranks have read it
   std::vector<std::string> implementations = {"hockney", "mpi"};
   MemoryKind memory = MemoryKind::kHost;  // where the buffers lie, and so who moves the data
   PeerMemoryKind peer_memory = PeerMemoryKind::kCudaIpc;  // between processes, of GPUs
@@ -77,6 +75,8 @@ struct SweepOptions {
   TopologySources topology;  // racks and pods
   std::string progress = "auto";
   std::string program = "hockney sweep";  // as messages name it
+  std::string tuned_file;  // of rules to follow, beside what else is asked for; empty: none
+  std::shared_ptr<const Tuning> tuned;  // what is in it; null until the ranks have read it
 };
 
 }  // namespace hockney

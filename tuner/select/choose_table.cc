@@ -152,6 +152,8 @@ TuningTable ChooseTable(const MeasuredTable& table, const RuleOptions& options) 
   }
   TuningTable chosen = table.key;
   chosen.rules = ChooseRanges(points, options.margin);
+  // Rows of this shape lie at both sides of a range that holds none.
+  for (TuningRule& rule : chosen.rules) rule.measured = true;
   return chosen;
 }
 

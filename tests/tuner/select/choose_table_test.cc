@@ -120,6 +120,13 @@ TEST(ChooseTableTest, BetweenFarSizesTheLinesOfTheChoicesDecide) {
               ::testing::ElementsAre("one_shot 0..2048", "two_shot 2049.."));
   EXPECT_THAT(Ranges(ChooseTable(TableOf(rows), {.decides_between = false})),
               ::testing::ElementsAre("one_shot 0..16", "two_shot 17.."));
+  for (const std::uint64_t bytes : {16, 65536}) rows.push_back(MadeUpRow("ring", bytes, 1e6));
+  rows.push_back(MadeUpRow("naive_root", 16, 20));  // the best in between only
+  rows.push_back(MadeUpRow("naive_root", 65536, 150));
+  const TuningTable table = ChooseTable(TableOf(rows));
+  ASSERT_EQ(table.rules.size(), 3U);
+  EXPECT_EQ(table.rules[1].algorithm, "naive_root");
+  EXPECT_TRUE(table.rules[1].measured) << "rows of this shape are at both sides";
 }
 
 TEST(ChooseTableTest, AChoiceThatWasNotMeasuredAtSmallSizesIsAsFastThereAsItsSchedule) {
