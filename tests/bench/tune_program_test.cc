@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -122,6 +123,34 @@ TEST(TuneProgramTest, ShapesThatWereNotMeasuredAreMarked) {
   ASSERT_EQ(tuning.tables.size(), 3U);
   EXPECT_EQ(tuning.tables[1].rules[0].algorithm, "ring") << "two_shot ends at the node";
   EXPECT_FALSE(tuning.tables[2].rules[0].measured);
+}
+
+TEST(TuneProgramTest, AnExportOfWhatWasNotMeasuredIsANote) {
+  const ScratchFolder folder;
+  const std::string run = folder.Path("run");
+  WriteRun(run, TwoWinners(1));
+  const Outcome outcome = RunProgram("tune " + run + " --export nccl --export nccl-plugin");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, AllOf(HasSubstr("export nccl: "), HasSubstr("export nccl-plugin: ")));
+  EXPECT_FALSE(std::filesystem::exists(run + "/exports")) << "no row of NCCL was measured";
+}
+
+TEST(TuneProgramTest, RulesOfNcclGoIntoExports) {
+  const ScratchFolder folder;
+  const std::string run = folder.Path("run");
+  std::vector<SweepRow> rows = {MadeUpRow("ring", 64, 5), MadeUpRow("ring", 1 << 20, 50)};
+  for (SweepRow& row : rows) {
+    row.implementation = "nccl";
+    row.protocol = "ll";
+    row.lanes.reset();
+    row.parameters = "library=2.27.3";
+    row.memory_kind = "cuda";
+  }
+  WriteRun(run, rows);
+  const Outcome outcome = RunProgram("tune " + run + " --export nccl");
+  EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+  ASSERT_TRUE(std::filesystem::exists(run + "/exports")) << outcome.out;
+  EXPECT_FALSE(std::filesystem::is_empty(run + "/exports"));
 }
 
 TEST(SweepTunedTest, ARunTunesTheNextOne) {
