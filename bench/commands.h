@@ -11,5 +11,6 @@ Command LinksCommand();
 Command ListCommand();
 Command SimulateCommand();
 Command SweepCommand();
+Command TuneCommand();
 
 }  // namespace hockney

@@ -10,11 +10,13 @@
 #include "bench/cell.h"
 #include "bench/device/device_competitors.h"
 #include "bench/mpi_rows.h"
+#include "bench/tuned_choices.h"
 #include "collectives/levels.h"
 #include "collectives/partners.h"
 #include "topology/check.h"
 #include "topology/gather_json.h"
 #include "tuner/bandwidth.h"
+#include "tuner/select/legal.h"
 
 namespace hockney {
 namespace {
@@ -202,18 +204,6 @@ double WireBytes(const Variant& variant, const Cell& cell, std::uint64_t size) {
   return most * inflation * static_cast<double>(size);
 }
 
-// Why the ranks' placement leaves the row out, or "".
-std::string WhyNotHere(const Variant& variant) {
-  const Algorithm& row = *variant.row;
-  const Parameters& parameters = variant.parameters;
-  if (row.name == kHierarchical) return WhyNotHierarchical(row.collective, parameters);
-  const bool peers = row.simple_uses_peer_memory && parameters.protocol == Protocol::kSimple;
-  if (!peers || parameters.placement == nullptr) return "";
-  return RanksByNode(*parameters.placement).size() < 2
-             ? ""
-             : "it works in peers' memory, which ends at the node";
-}
-
 // Parameters are sorted by their names.
 std::string LevelsBefore(const Levels& levels) {
   return ParametersOf({.intra = levels.intra, .rack = {}, .inter = levels.inter}) + ";";
@@ -232,7 +222,7 @@ Competitor MakeHockney(const SweepContext& context, const Cell& cell, const Vari
   const Levels& levels = variant.parameters.levels;
   if (levels != Levels{}) row.parameters = ParametersOf(levels);
   competitor.label = LabelOf(row);
-  const std::string reason = WhyNotHere(variant);
+  const std::string reason = WhyNotPlaced(*variant.row, variant.parameters);
   if (!reason.empty()) {
     Skip(competitor, Status::kSkipped, reason);
     return competitor;
@@ -353,7 +343,16 @@ std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell&
       competitors.push_back(std::move(nccl));
     }
   }
+  if (context.options->tuned != nullptr) AddTuned(context, cell, sets, competitors);
   return competitors;
+}
+
+Competitor MakeNamed(const SweepContext& context, const Cell& cell, const NamedAlgorithm& named,
+                     std::span<const BufferSet> sets) {
+  Variant variant{named.row, named.parameters,
+                  named.non_temporal ? StorePolicy::kNonTemporal : StorePolicy::kCached};
+  variant.parameters.placement = context.placement;
+  return MakeHockney(context, cell, variant, sets);
 }
 
 }  // namespace hockney

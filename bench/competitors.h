@@ -16,6 +16,7 @@
 
 namespace hockney {
 
+struct NamedAlgorithm;
 struct SweepContext;
 
 // One line of a sweep's table: what is measured, whoever measures it.
@@ -56,10 +57,15 @@ struct Competitor {
 };
 
 // Builds the competitors of a cell on the given buffer sets: hockney's algorithms in the variants
-// asked for, then MPI's. What cannot run is there as a skipped or failed row with its reason.
+// asked for, then MPI's; what --tuned chooses is marked. What cannot run is there as a skipped or
+// failed row with its reason.
 // Collective.
 std::vector<Competitor> MakeCompetitors(const SweepContext& context, const Cell& cell,
                                         std::span<const BufferSet> sets);
+
+// The competitor that runs a choice of hockney's, whatever the options ask for. Collective.
+Competitor MakeNamed(const SweepContext& context, const Cell& cell, const NamedAlgorithm& named,
+                     std::span<const BufferSet> sets);
 
 // The most data lanes that are tried where the options name none.
 int MostUsualLanes(MemoryKind memory, int hosts);

@@ -38,8 +38,8 @@ namespace {
 
 // All sub-commands.
 std::vector<Command> AllCommands() {
-  return {FitCommand(),  ImportCommand(),   InfoCommand(), LinksCommand(),
-          ListCommand(), SimulateCommand(), SweepCommand()};
+  return {FitCommand(),  ImportCommand(),   InfoCommand(),  LinksCommand(),
+          ListCommand(), SimulateCommand(), SweepCommand(), TuneCommand()};
 }
 
 // The program, or its sub-command once that is known, as messages name it.
@@ -118,7 +118,8 @@ void CheckValues(const CLI::App& app) {
         FailOption(OptionName(*option), value, "a value, not the next option");
       }
     }
-    if (option->get_items_expected_max() == 1 && values.size() > 1) {
+    const bool repeats = option->get_multi_option_policy() == CLI::MultiOptionPolicy::TakeAll;
+    if (option->get_items_expected_max() == 1 && values.size() > 1 && !repeats) {
       FailOption(OptionName(*option), values[1],
                  fmt::format("one value; \"{}\" came before it", values[0]));
     }

@@ -10,6 +10,7 @@
 #include "bench/json_values.h"
 #include "bench/probes.h"
 #include "bench/signals.h"
+#include "bench/tuned_choices.h"
 #include "collectives/levels.h"
 #include "topology/agree.h"
 #include "topology/check.h"
@@ -74,9 +75,10 @@ std::size_t Rig::ArenaBytes(std::span<const Cell> cells) const {
 
 DomainOptions Rig::OptionsOfDomain(std::span<const Cell> cells) const {
   DomainOptions options;
-  const int data_lanes = options_.lanes.empty()
-                             ? MostUsualLanes(options_.memory, group_hosts_)
-                             : *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  const int asked_lanes = options_.lanes.empty()
+                              ? MostUsualLanes(options_.memory, group_hosts_)
+                              : *std::max_element(options_.lanes.begin(), options_.lanes.end());
+  const int data_lanes = std::max(asked_lanes, MostTunedLanes(options_));
   options.lanes = (group_hosts_ == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
   const std::size_t room = on_devices() ? kDeviceSlotRoomBytes : kSlotRoomBytes;
   const std::size_t connections = static_cast<std::size_t>(options.lanes) * most_local_ranks_ *

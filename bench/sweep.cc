@@ -14,6 +14,7 @@
 #include "bench/last_words.h"
 #include "bench/rig.h"
 #include "bench/sweep_report.h"
+#include "bench/tuned_choices.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "tuner/bandwidth.h"
@@ -209,6 +210,7 @@ int Sweep::Run() {
   }
   launch_.watchdog().SetActivity("the set-up");
   rig_.SetUp(cells_);
+  if (options_.tuned != nullptr) CheckTuned(options_, session_.ranks(), rig_.context().hosts);
   if (options_.keeps_folder) OpenFolder();
   int code = 0;
   try {

@@ -21,6 +21,7 @@
 #include "bench/sweep_texts.h"
 #include "bench/text_reporter.h"
 #include "bench/topology_options.h"
+#include "bench/tuned_choices.h"
 #include "collectives/algorithms.h"
 #include "collectives/baselines/mpi/mpi_algorithms.h"
 #include "collectives/baselines/mpi/mpi_baseline.h"
@@ -230,6 +231,10 @@ SweepOptions Read(const CLI::App& app, const SweepTexts& texts) {
   options.roots = {ParseRoot(texts.root)};
   if (app.count("--split") > 0) CheckSplit("--split", texts.split);
   options.split = texts.split;
+  options.tuned_file = texts.tuned;
+  if (!texts.tuned.empty() && !texts.split.empty()) {
+    FailOption("--tuned", texts.tuned, "no --split beside it: rules are of all ranks");
+  }
   constexpr std::string_view kPlaces[] = {"out", "in", "both"};
   const bool as_nccl_tests = texts.format != "text";
   const std::string usual_place = as_nccl_tests ? "both" : "out";
@@ -316,7 +321,9 @@ Runner AddSweep(CLI::App& program) {
     if (!options.mpi_algorithms.empty()) MpiBaseline::AllowAlgorithms();
     texts->ranks.on_devices = options.memory == MemoryKind::kCuda;
     return launch.RunRanks(texts->ranks, [&](Session& session) {
-      return RunSweep(session, options, launch, *reporter);
+      SweepOptions mine = options;
+      if (!mine.tuned_file.empty()) mine.tuned = ShareTuning(session, mine.tuned_file);
+      return RunSweep(session, mine, launch, *reporter);
     });
   };
 }

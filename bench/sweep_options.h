@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "collectives/program.h"
 #include "collectives/types.h"
 #include "topology/collect_topology.h"
+#include "tuner/select/tuning.h"
 
 namespace hockney {
 
@@ -78,6 +80,8 @@ struct SweepOptions {
   TopologySources topology;  // racks and pods
   std::string progress = "auto";
   std::string program = "hockney sweep";  // as messages name it
+  std::string tuned_file;  // of rules to follow, beside what else is asked for; empty: none
+  std::shared_ptr<const Tuning> tuned;  // what is in it; null until the ranks have read it
 };
 
 }  // namespace hockney

@@ -33,6 +33,9 @@ void AddWhat(CLI::App& app, SweepTexts& texts) {
                  "Algorithms (see hockney list algorithms); across nodes also "
                  "hierarchical(intra,inter) and hierarchical(intra,rack,inter)")
       ->capture_default_str();
+  app.add_option("--tuned", texts.tuned,
+                 "Rules of hockney tune: also run what they choose for each size, say in the end "
+                 "whether it holds");
   app.add_option("--implementation", texts.implementations,
                  "hockney, mpi, nccl; auto: hockney and mpi, on GPUs hockney and nccl")
       ->capture_default_str();

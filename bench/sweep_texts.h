@@ -28,6 +28,7 @@ struct SweepTexts {
   std::string place;  // empty: as the format needs
   std::string format = "text";
   std::string algorithms = "all";
+  std::string tuned;
   std::string implementations = "auto";
   std::string mpi_algorithms = "default";
   std::string protocols = "auto";

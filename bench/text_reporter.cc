@@ -8,6 +8,7 @@
 
 #include "bench/groups/group_report.h"
 #include "bench/sweep_report.h"
+#include "bench/tuned_report.h"
 #include "topology/topology.h"
 
 namespace hockney {
@@ -34,6 +35,7 @@ void TextReporter::EndCell(const Cell& /*cell*/) {
 ExitCode TextReporter::Finish(std::span<const SweepRow> rows, bool /*finished*/) {
   if (groups_.empty()) {
     PrintFastest(rows);
+    fmt::print("{}", TunedReport(rows));
   } else {
     fmt::print("{}", FastestOfGroups(rows, groups_));
   }

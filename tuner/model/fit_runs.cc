@@ -162,11 +162,7 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
   std::map<AlgorithmModel, std::vector<SizePoint>, decltype(less)> points(less);
   for (const RunRecords& run : runs) {
     for (const SweepRow& row : run.sweep) {
-      // Imported logs do not say how their buffers were treated.
-      const bool usual = row.buffers == "refreshed" || row.buffers.empty();
-      const bool counts = row.status == Status::kOk && row.time_us_median && row.groups.empty() &&
-                          row.root.value_or(0) == 0 && usual && row.size_bytes > 0;
-      if (!counts) continue;
+      if (!CountsForModel(row)) continue;
       points[KeyOf(row)].push_back(
           {static_cast<double>(row.size_bytes), *row.time_us_median / 1e6});
     }
@@ -182,6 +178,12 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
 }
 
 }  // namespace
+
+bool CountsForModel(const SweepRow& row) {
+  return row.status == Status::kOk && row.groups.empty() && row.root.value_or(0) == 0 &&
+         (row.buffers == "refreshed" || row.buffers.empty()) && row.size_bytes > 0 &&
+         row.time_us_median && std::isfinite(*row.time_us_median) && *row.time_us_median > 0;
+}
 
 RunRecords ReadRecords(const std::string& path) {
   namespace fs = std::filesystem;

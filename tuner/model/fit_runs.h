@@ -24,6 +24,10 @@ struct RunRecords {
 // files.
 RunRecords ReadRecords(const std::string& path);
 
+// Whether a row tells how fast its choice is: measured right on refreshed buffers (imported logs do
+// not say) by all ranks, from rank 0 where there is a root, with a time above 0.
+bool CountsForModel(const SweepRow& row);
+
 // Fits every level of the links, every choice of the sweeps that was measured right at three sizes
 // or more, and every kernel. Rows of several runs count together. What cannot be fitted is told in
 // Model::refused.

@@ -86,10 +86,6 @@ std::vector<SampleRow> ReadSamples(const std::string& path, std::vector<std::str
   return ReadTable<SampleRow>(InFolder(path, "samples.csv"), notes);
 }
 
-std::string FindParameter(const SweepRow& row, std::string_view key) {
-  return FindParameter(row.parameters, key);
-}
-
 std::string FindParameter(std::string_view parameters, std::string_view key) {
   for (std::size_t at = 0; at < parameters.size();) {
     const std::size_t end = std::min(parameters.find(';', at), parameters.size());
@@ -100,6 +96,10 @@ std::string FindParameter(std::string_view parameters, std::string_view key) {
     at = end + 1;
   }
   return "";
+}
+
+std::string FindParameter(const SweepRow& row, std::string_view key) {
+  return FindParameter(std::string_view(row.parameters), key);
 }
 
 std::string AlgorithmOf(const SweepRow& row) {

@@ -1,0 +1,128 @@
+#include "tuner/select/modelled_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tuner/select/shape_times.h"
+#include "tuner/statistics.h"
+
+namespace hockney {
+namespace {
+
+double Octaves(double a, double b) { return std::abs(std::log2(a / b)); }
+
+// Less is nearer.
+auto Distance(const TuningTable& table, RankShape shape) {
+  const auto a_node = [](std::int64_t ranks, std::int64_t nodes) {
+    return static_cast<double>(ranks) / static_cast<double>(nodes);
+  };
+  return std::make_tuple(
+      (table.nodes == 1) != (shape.nodes == 1),
+      Octaves(static_cast<double>(table.nodes), static_cast<double>(shape.nodes)),
+      Octaves(a_node(table.ranks, table.nodes), a_node(shape.ranks, shape.nodes)),
+      Octaves(static_cast<double>(table.ranks), static_cast<double>(shape.ranks)));
+}
+
+using Key = std::pair<Collective, Choice>;
+
+std::map<Key, double> FindFactors(const Predictor& predictor,
+                                  std::span<const MeasuredTable> tables) {
+  std::map<Key, std::vector<double>> quotients;
+  for (const MeasuredTable& table : tables) {
+    for (const auto& [bytes, cell] : table.cells) {
+      for (const auto& [choice, us] : LevelMedians(cell)) {
+        const auto predicted =
+            predictor(table.key.collective, choice, table.key.ranks, table.key.nodes, bytes);
+        if (!predicted || !(*predicted > 0)) continue;
+        quotients[{table.key.collective, choice}].push_back(us / 1e6 / *predicted);
+      }
+    }
+  }
+  std::map<Key, double> factors;
+  for (const auto& [key, all] : quotients) factors[key] = Median(all);
+  return factors;
+}
+
+std::vector<std::uint64_t> SizesOf(std::span<const MeasuredTable> tables) {
+  std::set<std::uint64_t> sizes;
+  for (const MeasuredTable& table : tables) {
+    for (const auto& [bytes, cell] : table.cells) sizes.insert(bytes);
+  }
+  return WithPowersBetween(std::vector<std::uint64_t>(sizes.begin(), sizes.end()));
+}
+
+}  // namespace
+
+Predictor Calibrate(Predictor predictor, std::span<const MeasuredTable> tables) {
+  if (!predictor) return predictor;
+  const auto factors = std::make_shared<std::map<Key, double>>(FindFactors(predictor, tables));
+  return [predictor = std::move(predictor), factors](Collective collective, const Choice& choice,
+                                                     std::int64_t ranks, std::int64_t nodes,
+                                                     std::uint64_t bytes) -> std::optional<double> {
+    const auto predicted = predictor(collective, choice, ranks, nodes, bytes);
+    const auto factor = factors->find({collective, choice});
+    if (!predicted || factor == factors->end()) return predicted;
+    return *predicted * factor->second;
+  };
+}
+
+Predictor NearestShape(std::span<const MeasuredTable> tables) {
+  auto curves = std::make_shared<std::vector<ShapeTimes>>();
+  curves->reserve(tables.size());
+  for (const MeasuredTable& table : tables) curves->emplace_back(table);
+  return [tables, curves](Collective collective, const Choice& choice, std::int64_t ranks,
+                          std::int64_t nodes, std::uint64_t bytes) -> std::optional<double> {
+    std::vector<std::size_t> order;
+    for (std::size_t i = 0; i < tables.size(); ++i) {
+      if (tables[i].key.collective == collective) order.push_back(i);
+    }
+    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+      return Distance(tables[a].key, {ranks, nodes}) < Distance(tables[b].key, {ranks, nodes});
+    });
+    for (const std::size_t i : order) {
+      const auto times = (*curves)[i].At(bytes);
+      const auto found = times.find(choice);
+      if (found != times.end()) return found->second / 1e6;
+    }
+    return std::nullopt;
+  };
+}
+
+TuningTable ModelledTable(std::span<const MeasuredTable> tables, RankShape shape,
+                          const Predictor& predictor, Legality& legality,
+                          const RuleOptions& options) {
+  if (tables.empty()) return {};
+  TuningTable chosen = tables[0].key;
+  chosen.ranks = shape.ranks;
+  chosen.nodes = shape.nodes;
+  const Predictor nearest = NearestShape(tables);
+  std::vector<ShapeTimes> known;
+  known.reserve(tables.size());
+  for (const MeasuredTable& table : tables) known.emplace_back(table);
+  std::vector<DecisionPoint> points;
+  for (const std::uint64_t bytes : SizesOf(tables)) {
+    std::set<Choice> choices;
+    for (const ShapeTimes& times : known) {
+      for (const auto& [choice, us] : times.At(bytes)) choices.insert(choice);
+    }
+    DecisionPoint& point = points.emplace_back(DecisionPoint{.bytes = bytes});
+    for (const Choice& choice : choices) {
+      if (!legality.WhyNot(chosen.collective, choice, shape.ranks, shape.nodes).empty()) continue;
+      std::optional<double> seconds;
+      if (predictor)
+        seconds = predictor(chosen.collective, choice, shape.ranks, shape.nodes, bytes);
+      if (!seconds) seconds = nearest(chosen.collective, choice, shape.ranks, shape.nodes, bytes);
+      const bool is_time = seconds && std::isfinite(*seconds) && *seconds > 0;
+      if (is_time) point.times_us[choice] = *seconds * 1e6;
+    }
+  }
+  chosen.rules = ChooseRanges(points, options.margin);
+  return chosen;
+}
+
+}  // namespace hockney
