@@ -1,6 +1,7 @@
 #include "tuner/select/shape_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 namespace hockney {
@@ -11,10 +12,14 @@ struct Point {
   double us = 0;
 };
 
-double OnLine(const Point& low, const Point& high, std::uint64_t bytes) {
-  const double part =
-      static_cast<double>(bytes - low.bytes) / static_cast<double>(high.bytes - low.bytes);
-  return low.us + part * (high.us - low.us);
+double Between(const Point& low, const Point& high, std::uint64_t bytes) {
+  const auto x = static_cast<double>(bytes);
+  const auto x_low = static_cast<double>(low.bytes);
+  const auto x_high = static_cast<double>(high.bytes);
+  const double line = low.us + (x - x_low) / (x_high - x_low) * (high.us - low.us);
+  const double power =
+      low.us * std::pow(high.us / low.us, std::log(x / x_low) / std::log(x_high / x_low));
+  return std::sqrt(line * power);
 }
 
 }  // namespace
@@ -37,7 +42,7 @@ std::map<Choice, double> ShapeTimes::At(std::uint64_t bytes) const {
   for (const auto& [choice, us] : high->second) {
     const auto low_us = Lower(choice, low_bytes);
     if (!low_us) continue;
-    times[choice] = OnLine({low_bytes, *low_us}, {high->first, us}, bytes);
+    times[choice] = Between({low_bytes, *low_us}, {high->first, us}, bytes);
   }
   return times;
 }

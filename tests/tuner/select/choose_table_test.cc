@@ -109,15 +109,16 @@ TEST(ChooseTableTest, OverlappingIntervalsOfOneLaunchAreATie) {
               ::testing::ElementsAre("one_shot 0..64", "two_shot 65.."));
 }
 
-TEST(ChooseTableTest, BetweenFarSizesTheLinesOfTheChoicesDecide) {
-  // 10 + n/100 and 30 + n/1000 meet at 2222 bytes.
+TEST(ChooseTableTest, BetweenFarSizesTheCurvesOfTheChoicesDecide) {
+  // 10 + n/100 and 30 + n/1000 meet at 2222 bytes, the powers of n through their ends at 310: their
+  // geometric means are equal within 1 % at 1024.
   std::vector<SweepRow> rows;
   for (const std::uint64_t bytes : {16, 65536}) {
     rows.push_back(MadeUpRow("one_shot", bytes, 10 + static_cast<double>(bytes) / 100));
     rows.push_back(MadeUpRow("two_shot", bytes, 30 + static_cast<double>(bytes) / 1000));
   }
   EXPECT_THAT(Ranges(ChooseTable(TableOf(rows))),
-              ::testing::ElementsAre("one_shot 0..2048", "two_shot 2049.."));
+              ::testing::ElementsAre("one_shot 0..1024", "two_shot 1025.."));
   EXPECT_THAT(Ranges(ChooseTable(TableOf(rows), {.decides_between = false})),
               ::testing::ElementsAre("one_shot 0..16", "two_shot 17.."));
   for (const std::uint64_t bytes : {16, 65536}) rows.push_back(MadeUpRow("ring", bytes, 1e6));
@@ -141,8 +142,7 @@ TEST(ChooseTableTest, AChoiceThatWasNotMeasuredAtSmallSizesIsAsFastThereAsItsSch
   rows.back().parameters = "slices=2;store=non_temporal";
   const TuningTable table = ChooseTable(TableOf(rows));
   EXPECT_EQ(table.rules.back().parameters, "store=non_temporal");
-  // At 128 bytes the two lines are 2.9 % apart, which is not enough.
-  EXPECT_EQ(table.rules.back().min_bytes, 129U);
+  EXPECT_EQ(table.rules.back().min_bytes, 65U);
 }
 
 TEST(ChooseTableTest, AChoiceEndsWhereNobodyMeasuredItAnyMore) {
