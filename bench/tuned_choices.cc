@@ -45,6 +45,9 @@ bool IsMeant(const SweepRow& row, const TuningRule& rule) {
   const std::string slices = FindParameter(rule.parameters, "slices");
   if (!slices.empty()) mine = WithSlices(std::move(mine), FindParameter(row, "slices"));
   if (theirs.implementation != "hockney") {
+    for (const std::string_view key : {"faninout", "segsize"}) {
+      if (FindParameter(row, key) != FindParameter(rule.parameters, key)) return false;
+    }
     mine.parameters.clear();
     theirs.parameters.clear();
   }

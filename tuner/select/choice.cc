@@ -27,7 +27,7 @@ Choice ChoiceOf(const SweepRow& row) {
                 .algorithm = AlgorithmOf(row),
                 .protocol = row.protocol,
                 .lanes = row.lanes};
-  for (const std::string_view key : {"library", "path", "store"}) {
+  for (const std::string_view key : {"faninout", "library", "path", "segsize", "store", "test"}) {
     const std::string value = FindParameter(row, key);
     if (value.empty()) continue;
     if (!choice.parameters.empty()) choice.parameters += ';';
@@ -37,7 +37,9 @@ Choice ChoiceOf(const SweepRow& row) {
 }
 
 Choice WithSlices(Choice choice, const std::string& slices) {
-  const std::size_t store = std::min(choice.parameters.find("store="), choice.parameters.size());
+  // Keys ascend: it goes before store and test, behind all others.
+  const std::size_t store = std::min({choice.parameters.find("store="),
+                                      choice.parameters.find("test="), choice.parameters.size()});
   std::string added = "slices=" + slices;
   if (store != choice.parameters.size()) {
     added += ';';
@@ -75,6 +77,10 @@ std::string Describe(const Choice& choice) {
   if (!choice.protocol.empty() && choice.protocol != "simple") text += " " + choice.protocol;
   if (choice.lanes.value_or(1) > 1) text += " x" + std::to_string(*choice.lanes);
   if (!HasPlainStores(choice)) text += " non_temporal";
+  for (const std::string_view key : {"faninout", "segsize"}) {
+    const std::string value = FindParameter(choice.parameters, key);
+    if (!value.empty()) text.append(" ").append(key).append("=").append(value);
+  }
   return text;
 }
 

@@ -12,7 +12,7 @@ namespace hockney {
 
 // One way to do a collective, whatever the size: what a rule of a table names, and what tells rows
 // of one cell apart. `parameters` holds only what does not follow from the size: library, path,
-// store, and slices where a sweep tried several.
+// store, a library's segments and fan, and slices where a sweep tried several.
 struct Choice {
   std::string implementation = {};
   std::string algorithm = {};  // AlgorithmOf

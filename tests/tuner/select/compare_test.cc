@@ -77,6 +77,11 @@ TEST(ChoiceTest, SimplicityIsALibraryThenFlatThenPlain) {
   EXPECT_FALSE(IsSimpler(ring, ring));
   EXPECT_EQ(Describe(lanes), "ring x8");
   EXPECT_EQ(Describe(mpi), "mpi");
+  SweepRow segmented = testing::MadeUpMpiRow(64, 1);
+  segmented.algorithm = "chain";
+  segmented.parameters = "faninout=4;library=Open MPI 4.1.4;segsize=65536";
+  EXPECT_EQ(ChoiceOf(segmented).parameters, segmented.parameters);
+  EXPECT_EQ(Describe(ChoiceOf(segmented)), "mpi chain faninout=4 segsize=65536");
   EXPECT_EQ(ring.parameters, "store=cached") << "pieces, slots and slices follow from the size";
   EXPECT_EQ(WithSlices(ring, "4").parameters, "slices=4;store=cached");
   EXPECT_EQ(WithSlices(mpi, "4").parameters, "slices=4");
