@@ -21,6 +21,15 @@ SweepRow Row(std::int64_t launch, std::uint64_t size, double us) {
   return row;
 }
 
+// The report with single blanks: its columns are padded.
+std::string TextOf(const GainReport& report) {
+  std::string text;
+  for (const char c : report.text) {
+    if (c != ' ' || !text.ends_with(' ')) text += c;
+  }
+  return text;
+}
+
 // all_reduce of 4 ranks: ring from 1024 bytes on.
 OmpiRules Rules() { return ReadOmpiRules("x", "1\n2 2\n0 1\n0 0 0 0\n4 2\n0 0 0 0\n1024 4 0 0\n"); }
 
@@ -37,10 +46,11 @@ TEST(ExportGainTest, AGainIsTheMedianOverPairsOfLaunches) {
   }
   const GainReport report = ReportExportGain(without, with, Rules());
   EXPECT_EQ(report.cells_compared, 2U);
-  EXPECT_THAT(report.text, HasSubstr("| all_reduce | 4 | 8 | its own choice | 3.00 | 4.00 | 0.750 "
-                                     "| 0.750..0.750 | slower | 5 |"));
-  EXPECT_THAT(report.text, HasSubstr("| all_reduce | 4 | 1K | ring | 40.00 | 20.00 | 2.000 | "
-                                     "2.000..2.000 | faster | 5 |"));
+  EXPECT_THAT(TextOf(report),
+              HasSubstr("| all_reduce | 4 | 8 | its own choice | 3.00 | 4.00 | 0.750 "
+                        "| 0.750..0.750 | slower | 5 |"));
+  EXPECT_THAT(TextOf(report), HasSubstr("| all_reduce | 4 | 1K | ring | 40.00 | 20.00 | 2.000 | "
+                                        "2.000..2.000 | faster | 5 |"));
   // sqrt(2 * 0.75)
   EXPECT_THAT(report.text, HasSubstr("mean of all: 1.225 (1.225..1.225), 2 sizes"));
   EXPECT_THAT(report.text, Not(HasSubstr("fewer than 5")));
@@ -55,7 +65,7 @@ TEST(ExportGainTest, OnlyTheDefaultRowsOfBothSidesCount) {
   without.back().algorithm = "ring";
   const GainReport report = ReportExportGain(without, with, Rules());
   EXPECT_EQ(report.cells_compared, 1U);
-  EXPECT_THAT(report.text, HasSubstr("| 1.000 | 1.000..1.000 | not told apart | 1 |"));
+  EXPECT_THAT(TextOf(report), HasSubstr("| 1.000 | 1.000..1.000 | not told apart | 1 |"));
   EXPECT_THAT(report.text, HasSubstr("fewer than 5 launches"));
 }
 
