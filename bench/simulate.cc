@@ -18,6 +18,7 @@
 #include "topology/check.h"
 #include "topology/cluster_preset.h"
 #include "tuner/bandwidth.h"
+#include "tuner/nccl/cost_model.h"
 #include "tuner/nccl/predict.h"
 #include "tuner/records.h"
 #include "tuner/records/line_file.h"

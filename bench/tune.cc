@@ -19,6 +19,7 @@
 #include "tuner/model/fit_runs.h"
 #include "tuner/records.h"
 #include "tuner/select/tuning_json.h"
+#include "tuner/simulate/predict.h"
 
 namespace hockney {
 namespace {
@@ -28,6 +29,8 @@ struct Texts {
   std::string out;
   std::string implementation = "all";
   std::vector<std::string> shapes;
+  std::string model;
+  std::string nodes_per_rack = "0";
   bool regret = false;
   std::vector<std::string> exports;
 };
@@ -52,6 +55,10 @@ TuneOptions ReadOptions(const Texts& texts) {
   TuneOptions options;
   const int which = ParseChoice("--implementation", texts.implementation, kImplementations);
   if (which > 0) options.implementation = texts.implementation;
+  if (!texts.model.empty()) {
+    const std::uint64_t rack = ParseCount("--nodes-per-rack", texts.nodes_per_rack);
+    options.predictor = SimulatedPredictor(ReadModel(texts.model), static_cast<int>(rack));
+  }
   options.shapes.reserve(texts.shapes.size());
   for (const std::string& text : texts.shapes) options.shapes.push_back(ParseShape(text));
   return options;
@@ -167,6 +174,11 @@ Runner AddTune(CLI::App& program) {
           "be given several times")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option(
+      "--model", texts->model,
+      "model.json of hockney fit: shapes that were not measured are simulated on it");
+  command.add_option("--nodes-per-rack", texts->nodes_per_rack, "With --model; 0: no racks")
+      ->capture_default_str();
   command.add_flag("--regret", texts->regret,
                    "Fail where the regret cannot be told; it is told wherever there are two "
                    "launches or more");

@@ -8,8 +8,10 @@
 #include <map>
 #include <stdexcept>
 #include <tuple>
+#include <utility>
 
 #include "collectives/levels.h"
+#include "tuner/bandwidth.h"
 #include "tuner/simulate/machine_of_model.h"
 #include "tuner/statistics.h"
 
@@ -79,6 +81,31 @@ SimRequest RequestOfRow(const SweepRow& row) {
   request.limits.slots =
       std::max(IntParameter(row, "slots", request.limits.slots), request.parameters.slices + 1);
   return request;
+}
+
+Predictor SimulatedPredictor(Model model, int nodes_per_rack) {
+  return [model = std::move(model), nodes_per_rack](Collective collective, const Choice& choice,
+                                                    std::int64_t ranks, std::int64_t nodes,
+                                                    std::uint64_t bytes) -> std::optional<double> {
+    SweepRow row;
+    row.collective = collective;
+    row.implementation = choice.implementation;
+    row.algorithm = choice.algorithm;  // with its levels, which AlgorithmOf leaves as they are
+    row.protocol = choice.protocol;
+    row.lanes = choice.lanes;
+    row.parameters = choice.parameters;
+    row.dtype = DataType::kFloat32;
+    row.ranks = ranks;
+    row.nodes = nodes;
+    row.count = CountForSize(collective, bytes, *row.dtype, static_cast<int>(ranks));
+    try {
+      const SimMachine machine = MachineOfModel(
+          model, BlockPlacement(static_cast<int>(ranks), static_cast<int>(nodes), nodes_per_rack));
+      return Simulation(RequestOfRow(row), machine).Run().seconds;
+    } catch (const std::invalid_argument&) {
+      return std::nullopt;
+    }
+  };
 }
 
 PredictionReport PredictRows(const Model& model, std::span<const SweepRow> rows, int nodes_per_rack,

@@ -7,6 +7,7 @@
 
 #include "tuner/model/model.h"
 #include "tuner/records/sweep_row.h"
+#include "tuner/select/predictor.h"
 #include "tuner/simulate/simulate.h"
 
 namespace hockney {
@@ -19,6 +20,11 @@ RankPlacement BlockPlacement(int ranks, int nodes, int nodes_per_rack = 0);
 // protocol. Throws std::invalid_argument for rows of other implementations, unknown algorithms and
 // rows without count or type.
 SimRequest RequestOfRow(const SweepRow& row);
+
+// Says how long a choice of hockney's own would take on ranks in block order over nodes, from links
+// alone, buckets full; nothing for other implementations and what cannot run there. `model` is
+// copied.
+Predictor SimulatedPredictor(Model model, int nodes_per_rack);
 
 // A predicted and a measured time of one choice.
 struct PredictedRow {
