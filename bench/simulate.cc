@@ -49,7 +49,7 @@ struct Texts {
   std::string slices = "2";
   std::string mode = "isolated";
   std::string as = "hockney";
-  std::string compare;
+  std::vector<std::string> compare;
   std::string gate = "512K";
   std::string trace;
   bool compares = false;
@@ -253,8 +253,12 @@ int Compare(const Texts& texts) {
   }
   const std::uint64_t gate = ParseSize("--gate", texts.gate);
   const int rack = static_cast<int>(ParseCount("--nodes-per-rack", texts.nodes_per_rack));
-  const PredictionReport report =
-      PredictRows(ReadModel(texts.model), ReadSweep(texts.compare), rack, gate);
+  std::vector<SweepRow> rows;
+  for (const std::string& run : texts.compare) {
+    const std::vector<SweepRow> more = ReadSweep(run);
+    rows.insert(rows.end(), more.begin(), more.end());
+  }
+  const PredictionReport report = PredictRows(ReadModel(texts.model), rows, rack, gate);
   fmt::print("{}", PredictionTable(report, gate));
   return ToInt(ExitCode::kOk);
 }
@@ -309,8 +313,8 @@ Runner AddSimulate(CLI::App& program) {
       ->capture_default_str();
   CLI::Option* compare = command.add_option(
       "--compare", t.compare,
-      "A run folder whose rows to predict with --model; with --as nccl published figures instead");
-  compare->expected(0, 1);
+      "Run folders whose rows to predict with --model; with --as nccl published figures instead");
+  compare->expected(0, -1);
   command.add_option("--gate", t.gate, "Sizes from here on count for --compare's errors")
       ->capture_default_str();
   command.add_option("--trace", t.trace, "Write the first row as a Chrome trace to this file");

@@ -68,7 +68,7 @@ class Planner {
   Parameters parameters_;
   Parameters inner_;
   Hierarchy hierarchy_;
-  Hierarchy root_;
+  Hierarchy root_;  // of collectives that have one
   Cut cut_;
   bool is_root_ = false;
   int top_units_ = 1;          // parts of a piece that the top cuts for itself
@@ -108,7 +108,7 @@ Planner::Planner(const Shape& shape, int rank, const Parameters& parameters)
   const std::string unfit = WhyUnfit(shape.collective, parameters_.levels, parameters_.protocol);
   if (!unfit.empty()) throw std::invalid_argument(NameOf(parameters_.levels) + ": " + unfit);
   hierarchy_ = FindPlace(shape, rank, parameters_);
-  root_ = FindPlace(shape, shape.root, parameters_);
+  if (HasRoot(shape.collective)) root_ = FindPlace(shape, shape.root, parameters_);
   is_root_ = rank == shape.root;
   inner_.lanes = 1;
   inner_.in_place = true;

@@ -56,6 +56,8 @@ Position FindPosition(const Coordinates& at, const RankPlacement& placement, int
 
 std::vector<std::int32_t> MakeGrid(const Coordinates& at, const Hierarchy& h) {
   std::vector<std::int32_t> grid;
+  grid.reserve(static_cast<std::size_t>(h.levels[0].width) * at.rack_size() * at.racks_count() *
+               h.slots);
   for (int rail = 0; rail < h.levels[0].width; ++rail) {
     for (int node = 0; node < at.rack_size(); ++node) {
       for (int rack = 0; rack < at.racks_count(); ++rack) {

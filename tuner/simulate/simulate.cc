@@ -173,7 +173,7 @@ SimResult Simulation::Run() const {
   const int period = PeriodOf(flow_.flow);
   for (int begin = kFirstPieces; options_.extrapolate; begin *= 2) {
     const int pieces = begin + (all - begin) % period;  // whole periods are left out
-    if (pieces >= all) break;
+    if (2 * pieces >= all) break;  // all of them take hardly longer
     const EngineResult result = RunPieces(pieces, nullptr);
     const auto extra = FindExtra(result, period, all - pieces);
     if (extra) return Finish(result, pieces, *extra);
