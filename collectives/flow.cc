@@ -36,7 +36,8 @@ int LargestMessageChunks(const RankProgram& program) {
 }
 
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, const FlowLimits& limits) {
+                    Parameters parameters, const FlowLimits& limits,
+                    std::span<const int> looked_at) {
   const int slices = parameters.slices;
   if (slices < 1 || slices >= limits.slots) {
     throw std::invalid_argument("slices = " + std::to_string(slices) + ": expected 1.." +
@@ -47,11 +48,13 @@ CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
   parameters.pieces = 1;
   int message_chunks = 0;
   Cut cut;
-  for (int rank = 0; rank < shape.ranks; ++rank) {
+  const auto look_at = [&](int rank) {
     const RankProgram program = row.build(shape, rank, parameters);
     message_chunks = std::max(message_chunks, LargestMessageChunks(program));
     cut = program.cut;
-  }
+  };
+  std::for_each(looked_at.begin(), looked_at.end(), look_at);
+  for (int rank = 0; looked_at.empty() && rank < shape.ranks; ++rank) look_at(rank);
   const std::size_t chunk_bytes = Layout(counts, type, cut).LargestChunkBytes();
   CallFlow result{
       .parameters = parameters, .cut = cut, .flow = {1, limits.slots}, .slice_bytes = 0};

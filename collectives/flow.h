@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 #include "collectives/algorithms.h"
 #include "collectives/layout.h"
@@ -27,9 +28,12 @@ struct CallFlow {
 
 // Chooses the fewest pieces whose chunks, in `parameters.slices` slices (at least 1, less than the
 // slots: fused steps need a free one), fit the connections. Every rank gets the same answer from
-// the same arguments. Throws std::invalid_argument for slices out of range.
+// the same arguments. Looks at the programs of `looked_at`, or of all ranks if there are none: who
+// only predicts may be content with some of very many. Throws std::invalid_argument for slices out
+// of range.
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, const FlowLimits& limits);
+                    Parameters parameters, const FlowLimits& limits,
+                    std::span<const int> looked_at = {});
 
 // Chunks in the largest message of the program.
 int LargestMessageChunks(const RankProgram& program);

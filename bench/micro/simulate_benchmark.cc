@@ -70,4 +70,9 @@ BENCHMARK(Contended)->Name("tree/contended")->Arg(8)->Arg(16)->Unit(benchmark::k
 
 }  // namespace
 }  // namespace hockney
-BENCHMARK_MAIN();
+
+int main(int argc, char** argv) {
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -28,6 +28,20 @@ Parameters Placed(Parameters parameters, const SimMachine& machine, const Placed
   return parameters;
 }
 
+// Of very many ranks some tell how large messages are: the root, and the first and last ones.
+std::vector<int> RanksToLookAt(const Counts& counts) {
+  constexpr int kAll = 2048;
+  constexpr int kSome = 64;
+  std::vector<int> ranks;
+  if (counts.ranks <= kAll) return ranks;
+  ranks.push_back(counts.root);
+  for (int i = 0; i < kSome; ++i) {
+    ranks.push_back(i);
+    ranks.push_back(counts.ranks - 1 - i);
+  }
+  return ranks;
+}
+
 bool HasHoles(const Cut& cut) {
   return std::find(cut.grid.begin(), cut.grid.end(), -1) != cut.grid.end();
 }
@@ -118,7 +132,8 @@ Simulation::Simulation(const SimRequest& request, const SimMachine& machine,
       placed_(machine_.placement),
       options_(options),
       flow_(ChooseFlow(*request.row, request.counts, request.type,
-                       Placed(request.parameters, machine_, placed_), request.limits)),
+                       Placed(request.parameters, machine_, placed_), request.limits,
+                       RanksToLookAt(request.counts))),
       layout_(request.counts, request.type, flow_.cut),
       protocol_(request.parameters.protocol) {
   const Shape shape{request.row->collective, request.counts.ranks, request.counts.root};
@@ -173,7 +188,7 @@ SimResult Simulation::Run() const {
   const int period = PeriodOf(flow_.flow);
   for (int begin = kFirstPieces; options_.extrapolate; begin *= 2) {
     const int pieces = begin + (all - begin) % period;  // whole periods are left out
-    if (2 * pieces >= all) break;  // all of them take hardly longer
+    if (2 * pieces >= all) break;                       // all of them take hardly longer
     const EngineResult result = RunPieces(pieces, nullptr);
     const auto extra = FindExtra(result, period, all - pieces);
     if (extra) return Finish(result, pieces, *extra);
