@@ -155,6 +155,13 @@ auto Tie(const AlgorithmModel& m) {
                   m.op, m.mode);
 }
 
+// Of the calls that a model is about, with a time, whatever that is.
+bool IsUsual(const SweepRow& row) {
+  return row.status == Status::kOk && row.groups.empty() && row.root.value_or(0) == 0 &&
+         (row.buffers == "refreshed" || row.buffers.empty()) && row.size_bytes > 0 &&
+         row.time_us_median;
+}
+
 void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
   const auto less = [](const AlgorithmModel& a, const AlgorithmModel& b) {
     return Tie(a) < Tie(b);
@@ -162,7 +169,7 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
   std::map<AlgorithmModel, std::vector<SizePoint>, decltype(less)> points(less);
   for (const RunRecords& run : runs) {
     for (const SweepRow& row : run.sweep) {
-      if (!CountsForModel(row)) continue;
+      if (!IsUsual(row)) continue;  // the fit says what is wrong with a time
       points[KeyOf(row)].push_back(
           {static_cast<double>(row.size_bytes), *row.time_us_median / 1e6});
     }
@@ -180,9 +187,7 @@ void FitAlgorithms(std::span<const RunRecords> runs, Model& model) {
 }  // namespace
 
 bool CountsForModel(const SweepRow& row) {
-  return row.status == Status::kOk && row.groups.empty() && row.root.value_or(0) == 0 &&
-         (row.buffers == "refreshed" || row.buffers.empty()) && row.size_bytes > 0 &&
-         row.time_us_median && std::isfinite(*row.time_us_median) && *row.time_us_median > 0;
+  return IsUsual(row) && std::isfinite(*row.time_us_median) && *row.time_us_median > 0;
 }
 
 RunRecords ReadRecords(const std::string& path) {
