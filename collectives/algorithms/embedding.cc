@@ -270,6 +270,9 @@ int CountUnits(const RankProgram& inner, int pieces) {
 void AddPhases(RankProgram& program, const std::vector<Phase>& phases, int pieces) {
   std::vector<PhaseLanes> present;
   std::vector<int> meeting;
+  std::size_t lane_count = program.lanes.size();
+  for (const Phase& phase : phases) lane_count += phase.program.lanes.size();
+  program.lanes.reserve(lane_count);  // lanes are large
   for (const Phase& phase : phases) {
     PhaseLanes lanes{.phase = &phase, .first = static_cast<int>(program.lanes.size())};
     const std::int16_t group = phase.group.empty() ? -1 : FindGroup(program, phase.group);

@@ -17,8 +17,10 @@ namespace {
 constexpr int kFirstPieces = 16;
 // In a network that is full everywhere no two pieces are alike to the last digit. There a
 // steady pace will do where all would be too many slices.
-constexpr double kMostSlices = 4e6;
-constexpr double kSamePace = 0.005;
+constexpr double kMostSlices = 1e6;
+constexpr std::size_t kManyRanks = 1024;
+constexpr int kFewPieces = 24;  // a tree of so many ranks is filled by half of them
+constexpr double kSamePace = 0.02;
 constexpr double kSameTime = 1e-9;   // relative to what passed
 constexpr double kSameBytes = 1e-6;  // of a bucket
 
@@ -183,9 +185,23 @@ SimResult Simulation::Finish(const EngineResult& engine, int pieces, double extr
   return result;
 }
 
+// Of very many ranks no more is simulated than tells what a piece takes when the pipeline is full:
+// the difference between calls of few pieces.
+std::optional<SimResult> Simulation::RunFew(int all) const {
+  if (classes_.representative.size() <= kManyRanks || kFewPieces >= all) return std::nullopt;
+  const double before = RunPieces(kFewPieces / 2, nullptr).seconds;
+  const EngineResult result = RunPieces(kFewPieces, nullptr);
+  const double pace = (result.seconds - before) / (kFewPieces - kFewPieces / 2);
+  return Finish(result, kFewPieces, (all - kFewPieces) * pace);
+}
+
 SimResult Simulation::Run() const {
   const int all = flow_.parameters.pieces;
   const int period = PeriodOf(flow_.flow);
+  if (options_.extrapolate) {
+    const auto few = RunFew(all);
+    if (few) return *few;
+  }
   for (int begin = kFirstPieces; options_.extrapolate; begin *= 2) {
     const int pieces = begin + (all - begin) % period;  // whole periods are left out
     if (2 * pieces >= all) break;                       // all of them take hardly longer

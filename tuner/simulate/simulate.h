@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "collectives/algorithms.h"
@@ -65,6 +66,7 @@ class Simulation {
 
  private:
   EngineResult RunPieces(int pieces, std::vector<SliceRecord>* records) const;
+  std::optional<SimResult> RunFew(int all) const;
   SimResult Finish(const EngineResult& engine, int pieces, double pace) const;
 
   SimMachine machine_;

@@ -128,6 +128,19 @@ TEST(CollapseTest, ARingOverNodesIsOneNodesRanks) {
   EXPECT_EQ(Simulation(RequestOf(ring, 64, 1 << 20), TwoLevels(64, 1, 0)).Run().classes, 1);
 }
 
+TEST(SimulateTest, FewPiecesOfVeryManyRanksTellTheRest) {
+  const int p = 1100;
+  const Case tree{FindAlgorithm(Collective::kAllReduce, "double_binary_tree"), {}, "tree"};
+  const SimRequest request = RequestOf(tree, p, std::uint64_t{8} << 20);
+  const SimMachine machine = TwoLevels(p, p / 4, 0);
+  const SimResult few = Simulation(request, machine).Run();
+  const SimResult all =
+      Simulation(request, machine, {.collapse = false, .extrapolate = false}).Run();
+  EXPECT_LT(few.simulated_pieces, all.simulated_pieces);
+  EXPECT_NEAR(few.seconds, all.seconds, 0.1 * all.seconds);
+  EXPECT_NEAR(few.bytes[1], all.bytes[1], 0.01 * all.bytes[1]);
+}
+
 TEST(SimulateTest, BytesOfALevelAreTheAlgorithms) {
   // A ring over two nodes of four ranks: of eight connections two are between nodes.
   const int p = 8;
