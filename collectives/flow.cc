@@ -1,8 +1,10 @@
 #include "collectives/flow.h"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "collectives/interpreter.h"
 
@@ -36,8 +38,15 @@ int LargestMessageChunks(const RankProgram& program) {
 }
 
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, const FlowLimits& limits,
-                    std::span<const int> looked_at) {
+                    Parameters parameters, const FlowLimits& limits) {
+  std::vector<int> all(static_cast<std::size_t>(counts.ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return ChooseFlow(FlowCall{row, counts, type, parameters, limits}, all);
+}
+
+CallFlow ChooseFlow(const FlowCall& call, std::span<const int> ranks) {
+  const auto& [row, counts, type, given, limits] = call;
+  Parameters parameters = given;
   const int slices = parameters.slices;
   if (slices < 1 || slices >= limits.slots) {
     throw std::invalid_argument("slices = " + std::to_string(slices) + ": expected 1.." +
@@ -48,13 +57,11 @@ CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
   parameters.pieces = 1;
   int message_chunks = 0;
   Cut cut;
-  const auto look_at = [&](int rank) {
+  for (const int rank : ranks) {
     const RankProgram program = row.build(shape, rank, parameters);
     message_chunks = std::max(message_chunks, LargestMessageChunks(program));
     cut = program.cut;
-  };
-  std::for_each(looked_at.begin(), looked_at.end(), look_at);
-  for (int rank = 0; looked_at.empty() && rank < shape.ranks; ++rank) look_at(rank);
+  }
   const std::size_t chunk_bytes = Layout(counts, type, cut).LargestChunkBytes();
   CallFlow result{
       .parameters = parameters, .cut = cut, .flow = {1, limits.slots}, .slice_bytes = 0};

@@ -28,12 +28,19 @@ struct CallFlow {
 
 // Chooses the fewest pieces whose chunks, in `parameters.slices` slices (at least 1, less than the
 // slots: fused steps need a free one), fit the connections. Every rank gets the same answer from
-// the same arguments. Looks at the programs of `looked_at`, or of all ranks if there are none: who
-// only predicts may be content with some of very many. Throws std::invalid_argument for slices out
-// of range.
+// the same arguments. Throws std::invalid_argument for slices out of range.
 CallFlow ChooseFlow(const Algorithm& row, const Counts& counts, DataType type,
-                    Parameters parameters, const FlowLimits& limits,
-                    std::span<const int> looked_at = {});
+                    Parameters parameters, const FlowLimits& limits);
+
+// The same, looking at the programs of some ranks only: for who predicts calls of very many.
+struct FlowCall {
+  const Algorithm& row;
+  const Counts& counts;
+  DataType type = DataType::kFloat32;
+  Parameters parameters = {};
+  FlowLimits limits = {};
+};
+CallFlow ChooseFlow(const FlowCall& call, std::span<const int> ranks);
 
 // Chunks in the largest message of the program.
 int LargestMessageChunks(const RankProgram& program);

@@ -23,7 +23,7 @@ constexpr SimOptions kEverything = {.collapse = false, .extrapolate = false};
 void Report(benchmark::State& state, const Simulation& simulation) {
   double slices = 0;
   double solves = 0;
-  for (auto _ : state) {
+  while (state.KeepRunning()) {
     const SimResult result = simulation.Run();
     slices += static_cast<double>(result.slices);
     solves += static_cast<double>(result.solves);

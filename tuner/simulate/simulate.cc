@@ -19,7 +19,8 @@ constexpr int kFirstPieces = 16;
 // steady pace will do where all would be too many slices.
 constexpr double kMostSlices = 1e6;
 constexpr std::size_t kManyRanks = 1024;
-constexpr int kFewPieces = 24;  // a tree of so many ranks is filled by half of them
+constexpr int kFewPieces = 24;
+constexpr int kFewerPieces = 12;
 constexpr double kSamePace = 0.02;
 constexpr double kSameTime = 1e-9;   // relative to what passed
 constexpr double kSameBytes = 1e-6;  // of a bucket
@@ -30,13 +31,12 @@ Parameters Placed(Parameters parameters, const SimMachine& machine, const Placed
   return parameters;
 }
 
-// Of very many ranks some tell how large messages are: the root, and the first and last ones.
+// Those that tell how large messages are: all, of very many the root, and the first and last ones.
 std::vector<int> RanksToLookAt(const Counts& counts) {
   constexpr int kAll = 2048;
   constexpr int kSome = 64;
-  std::vector<int> ranks;
-  if (counts.ranks <= kAll) return ranks;
-  ranks.push_back(counts.root);
+  if (counts.ranks <= kAll) return EveryRankAlone(counts.ranks).representative;
+  std::vector<int> ranks = {counts.root};
   for (int i = 0; i < kSome; ++i) {
     ranks.push_back(i);
     ranks.push_back(counts.ranks - 1 - i);
@@ -133,8 +133,8 @@ Simulation::Simulation(const SimRequest& request, const SimMachine& machine,
     : machine_(machine),
       placed_(machine_.placement),
       options_(options),
-      flow_(ChooseFlow(*request.row, request.counts, request.type,
-                       Placed(request.parameters, machine_, placed_), request.limits,
+      flow_(ChooseFlow({*request.row, request.counts, request.type,
+                        Placed(request.parameters, machine_, placed_), request.limits},
                        RanksToLookAt(request.counts))),
       layout_(request.counts, request.type, flow_.cut),
       protocol_(request.parameters.protocol) {
@@ -189,9 +189,9 @@ SimResult Simulation::Finish(const EngineResult& engine, int pieces, double extr
 // the difference between calls of few pieces.
 std::optional<SimResult> Simulation::RunFew(int all) const {
   if (classes_.representative.size() <= kManyRanks || kFewPieces >= all) return std::nullopt;
-  const double before = RunPieces(kFewPieces / 2, nullptr).seconds;
+  const double before = RunPieces(kFewerPieces, nullptr).seconds;
   const EngineResult result = RunPieces(kFewPieces, nullptr);
-  const double pace = (result.seconds - before) / (kFewPieces - kFewPieces / 2);
+  const double pace = (result.seconds - before) / (kFewPieces - kFewerPieces);
   return Finish(result, kFewPieces, (all - kFewPieces) * pace);
 }
 

@@ -49,6 +49,7 @@ class Simulation {
   // parameters.
   Simulation(const SimRequest& request, const SimMachine& machine, const SimOptions& options = {});
 
+  ~Simulation() = default;
   Simulation(const Simulation&) = delete;  // programs point into it
   Simulation& operator=(const Simulation&) = delete;
 

@@ -34,7 +34,7 @@ double Share(int p) { return (p - 1.0) / p; }
 // Where every rank has a port of its own, one way in and one way out, and nothing else limits. The
 // formulae of the literature; where a rank has to know that its peers have entered, or have read, a
 // token's alpha is added at the begin and at the end (the contract of a call).
-std::vector<Formula> PortFormulae() {
+std::vector<Formula> ReducingFormulae() {
   using enum Collective;
   return {
       {kAllReduce, "ring",
@@ -81,6 +81,12 @@ std::vector<Formula> PortFormulae() {
        [](int p) {
          return Terms{2, Share(p), Share(p)};
        }},
+  };
+}
+
+std::vector<Formula> MovingFormulae() {
+  using enum Collective;
+  return {
       {kAllGather, "ring",
        [](int p) {
          return Terms{p - 1.0, Share(p)};
@@ -155,6 +161,13 @@ std::vector<Formula> PortFormulae() {
          return Terms{1, 1};
        }},
   };
+}
+
+std::vector<Formula> PortFormulae() {
+  std::vector<Formula> all = ReducingFormulae();
+  const std::vector<Formula> moving = MovingFormulae();
+  all.insert(all.end(), moving.begin(), moving.end());
+  return all;
 }
 
 // Where only connections limit: what trees are usually told by.
