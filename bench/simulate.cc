@@ -248,7 +248,9 @@ int Compare(const Texts& texts) {
     fmt::print("{}", NcclAnchorTable());
     return ToInt(ExitCode::kOk);
   }
-  if (texts.model.empty() || texts.compare.empty()) {
+  // CLI11 stands an empty text for an option without values.
+  const bool has_runs = !texts.compare.empty() && !texts.compare[0].empty();
+  if (texts.model.empty() || !has_runs) {
     throw UsageError("--compare: expected --model FILE and --compare RUN, or --as nccl");
   }
   const std::uint64_t gate = ParseSize("--gate", texts.gate);
