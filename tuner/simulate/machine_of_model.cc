@@ -97,7 +97,7 @@ SimMachine MachineOfModel(const Model& model, RankPlacement placement) {
   const LinkShape card = ShapeOfLink(between.fit.line);
   machine.rack = CostOf(between, card, false);
   machine.node_transmit = SharedOf(between, card);
-  machine.node_receive = {.bytes_per_second = machine.node_transmit.bytes_per_second};
+  machine.node_receive = machine.node_transmit;
   if (between.duplex_ratio.value_or(1) > kDuplexMatters) {
     machine.node_duplex_bytes_per_second = 2 * card.bytes_per_second / *between.duplex_ratio;
   }
@@ -107,7 +107,7 @@ SimMachine MachineOfModel(const Model& model, RankPlacement placement) {
   const LinkShape uplink = ShapeOfLink(across.fit.line);
   machine.fabric = CostOf(across, uplink, false);
   machine.rack_up = SharedOf(across, uplink);
-  machine.rack_down = {.bytes_per_second = machine.rack_up.bytes_per_second};
+  machine.rack_down = machine.rack_up;
   return machine;
 }
 
