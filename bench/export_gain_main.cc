@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
 #include <filesystem>
 
 #include "bench/exit_codes.h"
 #include "bench/export_gain.h"
+#include "bench/report_main.h"
 #include "topology/check.h"
 #include "topology/input_file.h"
 
@@ -44,13 +43,5 @@ int Main(int argc, char** argv) {
 }  // namespace hockney
 
 int main(int argc, char** argv) {
-  try {
-    return hockney::Main(argc, argv);
-  } catch (const hockney::EnvironmentError& error) {
-    std::fprintf(stderr, "hockney_export_gain: %s\n", error.what());
-    return hockney::ToInt(hockney::ExitCode::kEnvironment);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "hockney_export_gain: %s\n", error.what());
-    return hockney::ToInt(hockney::ExitCode::kUsage);
-  }
+  return hockney::RunReport("hockney_export_gain", hockney::Main, argc, argv);
 }

@@ -10,6 +10,7 @@
 #include "bench/commands.h"
 #include "bench/exit_codes.h"
 #include "bench/fit_report.h"
+#include "bench/given_runs.h"
 #include "bench/launch.h"
 #include "bench/options.h"
 #include "topology/check.h"
@@ -27,16 +28,7 @@ struct Texts {
 };
 
 int Run(Texts texts) {
-  if (texts.runs.empty()) {
-    const auto newest = NewestRun();
-    if (!newest)
-      throw UsageError("RUN: none given and none in hockney-runs: expected a run folder");
-    fmt::print("run folder: {} (the newest)\n", newest->string());
-    texts.runs.push_back(newest->string());
-  }
-  std::vector<RunRecords> runs;
-  runs.reserve(texts.runs.size());
-  for (const std::string& path : texts.runs) runs.push_back(ReadRecords(path));
+  const std::vector<RunRecords> runs = ReadGivenRuns(texts.runs);
   const Model model = FitRuns(runs);
   fmt::print("{}{}", FitText(model), texts.residuals ? ResidualsText(model) : "");
   if (model.levels.empty() && model.algorithms.empty() && model.kernels.empty()) {

@@ -1,12 +1,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <exception>
 
 #include "bench/exit_codes.h"
 #include "bench/peers.h"
 #include "bench/read_peer.h"
+#include "bench/report_main.h"
 #include "topology/check.h"
 
 namespace hockney {
@@ -33,13 +32,5 @@ int Main(int argc, char** argv) {
 }  // namespace hockney
 
 int main(int argc, char** argv) {
-  try {
-    return hockney::Main(argc, argv);
-  } catch (const hockney::EnvironmentError& error) {
-    std::fprintf(stderr, "hockney_peers: %s\n", error.what());
-    return hockney::ToInt(hockney::ExitCode::kEnvironment);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "hockney_peers: %s\n", error.what());
-    return hockney::ToInt(hockney::ExitCode::kUsage);
-  }
+  return hockney::RunReport("hockney_peers", hockney::Main, argc, argv);
 }

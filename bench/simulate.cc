@@ -149,6 +149,8 @@ class SimulateRun {
     options_.collapse = options_.extrapolate = !texts.full;
   }
 
+  const SimMachine& machine() const { return machine_; }
+
   void Add(Collective collective, const std::string& algorithm, std::uint64_t size) {
     SimRequest request = RequestOf(texts_, collective, algorithm);
     const std::uint64_t count =
@@ -275,9 +277,8 @@ int Run(const Texts& texts) {
     return ToInt(ExitCode::kOk);
   }
   SimulateRun run(texts, ranks);
-  const SimMachine machine = MachineOf(texts, ranks);
   ForEachCell(texts, [&](Collective collective, std::uint64_t size) {
-    for (const std::string& algorithm : AlgorithmsOf(texts, collective, machine)) {
+    for (const std::string& algorithm : AlgorithmsOf(texts, collective, run.machine())) {
       run.Add(collective, algorithm, size);
     }
   });

@@ -12,6 +12,7 @@
 #include "bench/commands.h"
 #include "bench/exit_codes.h"
 #include "bench/exports.h"
+#include "bench/given_runs.h"
 #include "bench/launch.h"
 #include "bench/options.h"
 #include "bench/tune_report.h"
@@ -78,21 +79,6 @@ std::vector<ExportForm> ReadExports(const Texts& texts) {
   return wanted;
 }
 
-std::vector<RunRecords> ReadRuns(Texts& texts) {
-  if (texts.runs.empty()) {
-    const auto newest = NewestRun();
-    if (!newest) {
-      throw UsageError("RUN: none given and none in hockney-runs: expected a run folder");
-    }
-    fmt::print("run folder: {} (the newest)\n", newest->string());
-    texts.runs.push_back(newest->string());
-  }
-  std::vector<RunRecords> runs;
-  runs.reserve(texts.runs.size());
-  for (const std::string& path : texts.runs) runs.push_back(ReadRecords(path));
-  return runs;
-}
-
 // Each consumer gets rules of what was measured with it, whatever the rules of tuning.json are of.
 void WriteExports(const std::vector<ExportForm>& forms, std::span<const RunRecords> runs,
                   const std::filesystem::path& folder) {
@@ -112,7 +98,7 @@ void WriteExports(const std::vector<ExportForm>& forms, std::span<const RunRecor
 int Run(Texts texts) {
   const TuneOptions options = ReadOptions(texts);
   const std::vector<ExportForm> exports = ReadExports(texts);
-  const std::vector<RunRecords> runs = ReadRuns(texts);
+  const std::vector<RunRecords> runs = ReadGivenRuns(texts.runs);
   const std::vector<MeasuredTable> tables = MeasuredTables(runs, options.implementation);
   if (tables.empty()) {
     throw InputError(fmt::format(

@@ -102,7 +102,6 @@ class SimEngine {
   void Push(double seconds, Happening kind, std::uint32_t target, std::uint32_t version = 0);
   void PushDues();
   void StartFlow(std::uint32_t owner, double bytes, double cap, const FlowPath& path);
-  void Settle();
   void Handle(const SimEvent& event);
 
   template <class Visit>
@@ -125,7 +124,6 @@ class SimEngine {
   void Send(std::uint32_t wire, double bytes);
   void SendNext(std::uint32_t wire);
   void Arrive(std::uint32_t wire, double seconds);
-  void Give(std::uint32_t token_wire, std::uint32_t record);
 
   std::size_t OwnBytes(const LaneRun& lane, const Operand& operand) const;
   double WorkSeconds(const LaneRun& lane, const Step& step, std::size_t bytes) const;
