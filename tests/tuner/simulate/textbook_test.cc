@@ -284,5 +284,34 @@ TEST(TextbookTest, APipelineOfPiecesHidesItsStages) {
   EXPECT_NEAR(Simulation(request, machine).Run().seconds, expected, 1e-9 * expected);
 }
 
+TEST(TextbookTest, FewSlotsMakeTheSenderWaitForCredits) {
+  // Two slots and a long way: every second message leaves when the slot of the one two before it is
+  // known to be free, a message's time and two alphas later.
+  SimRequest request;
+  request.row = FindAlgorithm(Collective::kBroadcast, "naive_root");
+  request.limits.slots = 2;
+  request.parameters.slices = 1;
+  const int messages = 16;
+  request.counts =
+      EvenCounts({Collective::kBroadcast, 2, 0}, messages * request.limits.slot_bytes / 4);
+  SimMachine machine = Alone(2);
+  machine.node.alpha_seconds = 1e-3;
+  machine.node.bytes_per_second = 1 / kBeta;
+  const double one = request.limits.slot_bytes * kBeta;
+  const double expected = one + (messages / 2 - 1) * (one + 2 * machine.node.alpha_seconds) + one +
+                          machine.node.alpha_seconds;
+  EXPECT_NEAR(Simulation(request, machine).Run().seconds, expected, 1e-9 * expected);
+}
+
+TEST(TextbookTest, WhoReceivesCopies) {
+  // A ring shift of two ranks: the message's time, then its copy out of the slots.
+  const Formula shift{Collective::kSendRecv, "ring", [](int) { return Terms{1, 1}; }};
+  SimMachine machine = WithPorts(2, 0);
+  machine.copy_seconds_per_byte = 5e-11;
+  const std::uint64_t size = 1 << 20;
+  const double expected = kAlpha + size * (kBeta + machine.copy_seconds_per_byte);
+  EXPECT_NEAR(Simulate(shift, 2, size, machine), expected, 1e-9 * expected);
+}
+
 }  // namespace
 }  // namespace hockney
