@@ -11,10 +11,11 @@
 namespace hockney {
 namespace {
 
-constexpr std::uint64_t kFactor = 2;        // between sizes, before bisection
-constexpr double kLongestUs = 150'000;      // of one message; longer ones are not tried
-constexpr double kOnceUs = 10'000;          // from which one measurement is enough
-constexpr double kPoorFit = 0.1;            // of a size's time, against its neighbours' line
+constexpr std::uint64_t kFactor = 2;    // between sizes, before bisection
+constexpr double kLongestUs = 150'000;  // of one message; longer ones are not tried
+constexpr double kOnceUs = 10'000;      // from which one measurement is enough
+constexpr double kSteady = 0.04;  // spread of a size's times, below which more say nothing new
+constexpr double kPoorFit = 0.1;  // of a size's time, against its neighbours' line
 constexpr std::size_t kMostBisections = 6;  // a round
 constexpr int kBisectionRounds = 3;
 constexpr double kLeastRatio = 1.3;  // of neighbouring sizes, between which none is measured
@@ -23,6 +24,11 @@ constexpr double kLeastRatio = 1.3;  // of neighbouring sizes, between which non
 std::uint64_t Between(std::uint64_t low, std::uint64_t high) {
   const double middle = std::sqrt(static_cast<double>(low) * static_cast<double>(high));
   return std::max<std::uint64_t>(8, std::llround(middle / 8) * 8);
+}
+
+// Whether the middle half of the times is narrow.
+bool IsSteady(const std::vector<double>& times) {
+  return Quantile(times, 0.75) - Quantile(times, 0.25) <= kSteady * Median(times);
 }
 
 class Curve {
@@ -34,7 +40,7 @@ class Curve {
   std::vector<CurvePoint> Points() const;
   // Measures the size once more and returns its time so far.
   double Add(std::uint64_t bytes);
-  // Measures sizes that have been measured once as often as the others.
+  // Measures sizes that have been measured once as often as it takes.
   void Repeat(const std::vector<std::uint64_t>& sizes);
 
  private:
@@ -63,10 +69,11 @@ double Curve::Add(std::uint64_t bytes) {
 }
 
 void Curve::Repeat(const std::vector<std::uint64_t>& sizes) {
-  for (int pass = 1; pass < kCurvePasses; ++pass) {
+  for (int pass = 1; pass < kMostCurvePasses; ++pass) {
     for (const std::uint64_t bytes : sizes) {
       if (ended_) return;
-      if (Median(times_[bytes]) < kOnceUs) Add(bytes);
+      const std::vector<double>& times = times_[bytes];
+      if (Median(times) < kOnceUs && (pass < kCurvePasses || !IsSteady(times))) Add(bytes);
     }
   }
 }

@@ -13,10 +13,12 @@ struct CurvePoint {
   double us = 0;
 };
 
-// How often a size is measured, at times apart, so that what disturbs the machine for a while
-// spoils one of them. Messages that take longer than 10 ms are measured once, which takes long
+// How often a size is measured at least, at times apart, so that what disturbs the machine for a
+// while spoils one of them; and at most, where those times differ (memory's do, by where pages lie
+// and who else uses it). Messages that take longer than 10 ms are measured once, which takes long
 // enough.
 inline constexpr int kCurvePasses = 3;
+inline constexpr int kMostCurvePasses = 9;
 
 // Returns the times of sizes from `least_bytes` to `most_bytes`, ascending: powers of two times the
 // least, the most, and sizes between those where a line through the neighbours misses one. Of

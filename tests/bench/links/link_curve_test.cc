@@ -71,6 +71,16 @@ TEST(MeasureCurveTest, ADisturbedMeasurementDoesNotCountNorAttractOthers) {
   for (const CurvePoint& point : asked.curve) EXPECT_DOUBLE_EQ(point.us, Line(point.bytes));
 }
 
+TEST(MeasureCurveTest, ASizeWhoseTimesDifferIsMeasuredMoreOften) {
+  const Asked asked = Measure(8, kMiB, [](std::uint64_t n, int earlier) {
+    const double shares[] = {1, 1.2, 0.9, 1.1, 0.8, 1, 1, 1.2, 1};
+    return n == 8192 ? shares[earlier] * Line(n) : Line(n);
+  });
+  EXPECT_EQ(asked.times.at(8192), kMostCurvePasses);
+  EXPECT_EQ(asked.times.at(4096), kCurvePasses);
+  for (const CurvePoint& point : asked.curve) EXPECT_DOUBLE_EQ(point.us, Line(point.bytes));
+}
+
 TEST(MeasureCurveTest, LongMessagesAreMeasuredOnceAndOverlongOnesNot) {
   // 1 MiB takes 21 ms; the first size above 75 ms is the last.
   const Asked asked = Measure(kMiB / 8, 64 * kMiB,
