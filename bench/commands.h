@@ -10,6 +10,7 @@ Command InfoCommand();
 Command LinksCommand();
 Command ListCommand();
 Command SimulateCommand();
+Command StepCommand();
 Command SweepCommand();
 Command TuneCommand();
 

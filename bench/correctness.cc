@@ -72,6 +72,14 @@ std::uint64_t CountInputErrors(const DataSpec& spec, int rank, std::span<const s
   return errors;
 }
 
+DataSpec SpecOf(const Call& call, std::uint64_t seed) {
+  return {.type = call.type,
+          .op = call.op,
+          .reduces = Reduces(call.shape.collective),
+          .ranks = call.shape.ranks,
+          .seed = seed};
+}
+
 struct Told {
   std::uint64_t output_errors = 0;
   std::uint64_t first_element = 0;
@@ -81,21 +89,26 @@ struct Told {
 
 }  // namespace
 
-CheckResult CheckData(Session& session, Prepared& prepared, const Call& call, const BufferSet& set,
-                      std::uint64_t seed) {
-  const int rank = session.rank();
-  const Layout layout(call.counts, call.type, Cut{});
-  const DataSpec spec{.type = call.type,
-                      .op = call.op,
-                      .reduces = Reduces(call.shape.collective),
-                      .ranks = call.shape.ranks,
-                      .seed = seed};
+void FillForCheck(int rank, const Call& call, const BufferSet& set, std::uint64_t seed) {
   set.MarkGuards();
   Poison(set.output());
-  if (!set.input().empty()) FillInput(spec, rank, 0, set.input());
+  if (!set.input().empty()) FillInput(SpecOf(call, seed), rank, 0, set.input());
+}
+
+CheckResult CheckData(Session& session, Prepared& prepared, const Call& call, const BufferSet& set,
+                      std::uint64_t seed) {
+  FillForCheck(session.rank(), call, set, seed);
   session.Barrier();
   prepared.Run();
   session.Barrier();
+  return CompareData(session, call, set, seed);
+}
+
+CheckResult CompareData(Session& session, const Call& call, const BufferSet& set,
+                        std::uint64_t seed) {
+  const int rank = session.rank();
+  const Layout layout(call.counts, call.type, Cut{});
+  const DataSpec spec = SpecOf(call, seed);
   const bool apart = set.input().data() + set.input().size() <= set.output().data() ||
                      set.output().data() + set.output().size() <= set.input().data();
   const Mismatch mismatch = CompareOutput(spec, layout, rank, set.output());

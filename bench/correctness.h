@@ -21,4 +21,10 @@ struct CheckResult {
 CheckResult CheckData(Session& session, Prepared& prepared, const Call& call, const BufferSet& set,
                       std::uint64_t seed);
 
+// The halves of it, for calls that run among others: what comes before the call, on `rank` of its
+// session alone, and after it, collective.
+void FillForCheck(int rank, const Call& call, const BufferSet& set, std::uint64_t seed);
+CheckResult CompareData(Session& session, const Call& call, const BufferSet& set,
+                        std::uint64_t seed);
+
 }  // namespace hockney

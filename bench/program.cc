@@ -38,8 +38,8 @@ namespace {
 
 // All sub-commands.
 std::vector<Command> AllCommands() {
-  return {FitCommand(),  ImportCommand(),   InfoCommand(),  LinksCommand(),
-          ListCommand(), SimulateCommand(), SweepCommand(), TuneCommand()};
+  return {FitCommand(),      ImportCommand(), InfoCommand(),  LinksCommand(), ListCommand(),
+          SimulateCommand(), StepCommand(),   SweepCommand(), TuneCommand()};
 }
 
 // The program, or its sub-command once that is known, as messages name it.

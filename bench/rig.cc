@@ -7,6 +7,7 @@
 #include <map>
 
 #include "bench/device/gdr.h"
+#include "bench/host_ground.h"
 #include "bench/json_values.h"
 #include "bench/probes.h"
 #include "bench/signals.h"
@@ -80,11 +81,7 @@ DomainOptions Rig::OptionsOfDomain(std::span<const Cell> cells) const {
                               : *std::max_element(options_.lanes.begin(), options_.lanes.end());
   const int data_lanes = std::max(asked_lanes, MostTunedLanes(options_));
   options.lanes = (group_hosts_ == 1 ? kLanesPerDataLane : kMostLanesPerDataLane) * data_lanes;
-  const std::size_t room = on_devices() ? kDeviceSlotRoomBytes : kSlotRoomBytes;
-  const std::size_t connections = static_cast<std::size_t>(options.lanes) * most_local_ranks_ *
-                                  static_cast<std::size_t>(options.limits.slots);
-  options.limits.slot_bytes =
-      std::clamp<std::size_t>(room / connections / 1024 * 1024, 4096, options.limits.slot_bytes);
+  FitSlots(options, most_local_ranks_, on_devices() ? kDeviceSlotRoomBytes : kSlotRoomBytes);
   options.arena_bytes = ArenaBytes(cells);
   return options;
 }
@@ -96,38 +93,22 @@ void Rig::FindPlacement() {
   if (group_hosts_ == 1) return;
   const Topology topology = CollectTopology(groups_.session(), group_local_,
                                             ReportOfThisRank(group_local_), std::move(tree));
-  placement_.emplace();
-  for (int rank = 0; rank < topology.ranks(); ++rank) {
-    placement_->node_of_rank.push_back(topology.node_of_rank(rank));
-  }
-  for (int node = 0; node < topology.nodes(); ++node) {
-    const auto rack = topology.rack_of_node(node);
-    if (!rack || topology.racks() < 2) {
-      placement_->rack_of_node.clear();
-      return;
-    }
-    placement_->rack_of_node.push_back(*rack);
-  }
+  placement_ = PlacementOf(topology);
 }
 
 // Our own barrier, used to start every sample of every competitor.
 std::unique_ptr<Prepared> Rig::PrepareBarrier() {
-  const Shape shape{Collective::kBarrier, session_.ranks(), 0};
-  Call call;
-  call.shape = shape;
-  call.counts = EvenCounts(shape, 0);
-  const Algorithm& row =
-      *FindAlgorithm(Collective::kBarrier, place_.hosts == 1 ? "direct" : "recursive_doubling");
-  if (on_devices()) {
-    DeviceGround& ground = *common().device;
-    auto barrier =
-        ground.Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, ground.limits()));
-    device_clock_ = std::make_unique<DeviceClock>(ground.device(), *barrier);
-    return barrier;
+  const bool is_one_host = place_.hosts == 1;
+  if (!on_devices()) {
+    return hockney::PrepareBarrier(*common().executor, *common().domain, is_one_host);
   }
-  const FlowLimits& limits = common().domain->options().limits;
-  return common().executor->Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, limits),
-                                    StorePolicy::kCached);
+  const Call call = BarrierCall(session_.ranks());
+  const Algorithm& row = BarrierAlgorithm(is_one_host);
+  DeviceGround& ground = *common().device;
+  auto barrier =
+      ground.Prepare(call, row, ChooseFlow(row, call.counts, call.type, {}, ground.limits()));
+  device_clock_ = std::make_unique<DeviceClock>(ground.device(), *barrier);
+  return barrier;
 }
 
 void Rig::CollectFactsOfRun() {
@@ -176,28 +157,22 @@ void Rig::NoteTransports() {
   }
 }
 
-// Null where all ranks are on this host.
+// While ranks wait for all others, what their groups still have to send must move as well.
 std::unique_ptr<UcxWire> Rig::MakeWire(Session& session, Session& local) const {
-  if (local.ranks() == session.ranks()) return nullptr;
-  auto hosts = GatherHostNames(session);
-  // While ranks wait for all others, what their groups still have to send must move as well.
-  return all_.wire != nullptr
-             ? std::make_unique<UcxWire>(session, std::move(hosts), *all_.wire)
-             : std::make_unique<UcxWire>(session, std::move(hosts), launch_.interfaces());
+  return MakeHostWire(session, local, launch_.interfaces(), all_.wire.get());
 }
 
 Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOptions& options) {
   if (on_devices()) return MakeDeviceGround(session, local, options);
-  Ground ground;
-  ground.wire = MakeWire(session, local);
-  ground.domain = ground.wire == nullptr
-                      ? std::make_unique<HostDomain>(session, options)
-                      : std::make_unique<HostDomain>(session, local, *ground.wire, options);
-  ground.executor = std::make_unique<HostExecutor>(
-      session, *ground.domain,
-      HostExecutor::Options{.oversubscribed = place_.oversubscribed,
-                            .timeout_seconds = options_.timeout_seconds});
-  return ground;
+  HostGround host = MakeHostGround(session, local,
+                                   {.domain = options,
+                                    .executor = {.oversubscribed = place_.oversubscribed,
+                                                 .timeout_seconds = options_.timeout_seconds},
+                                    .interfaces = launch_.interfaces(),
+                                    .beside = all_.wire.get()});
+  return {.wire = std::move(host.wire),
+          .domain = std::move(host.domain),
+          .executor = std::move(host.executor)};
 }
 
 // By the network cards themselves where every rank has what that needs.

@@ -15,6 +15,7 @@
 #include "bench/given_runs.h"
 #include "bench/launch.h"
 #include "bench/options.h"
+#include "bench/training/tune_training.h"
 #include "bench/tune_report.h"
 #include "topology/check.h"
 #include "tuner/model/fit_runs.h"
@@ -34,6 +35,8 @@ struct Texts {
   std::string nodes_per_rack = "0";
   bool regret = false;
   std::vector<std::string> exports;
+  std::string training;
+  StepTexts step;
 };
 
 // "8x2": 8 ranks on 2 nodes.
@@ -95,7 +98,22 @@ void WriteExports(const std::vector<ExportForm>& forms, std::span<const RunRecor
   }
 }
 
+// Buckets of a training step in place of algorithms.
+int RunTraining(const Texts& texts) {
+  TrainingTexts training{.model = texts.training,
+                         .step = texts.step,
+                         .runs = texts.runs,
+                         .fitted = texts.model,
+                         .shape = {},
+                         .nodes_per_rack = texts.nodes_per_rack,
+                         .out = texts.out,
+                         .exports = texts.exports};
+  if (!texts.shapes.empty()) training.shape = ParseShape(texts.shapes.front());
+  return TuneTraining(training);
+}
+
 int Run(Texts texts) {
+  if (!texts.training.empty()) return RunTraining(texts);
   const TuneOptions options = ReadOptions(texts);
   const std::vector<ExportForm> exports = ReadExports(texts);
   const std::vector<RunRecords> runs = ReadGivenRuns(texts.runs);
@@ -171,6 +189,12 @@ Runner AddTune(CLI::App& program) {
   command.add_option("--export", texts->exports, DescribeExports())
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.add_option(
+      "--training", texts->training,
+      "Choose the bucket size of a training step of this model instead, as hockney step names it, "
+      "by --model; "
+      "RUN may hold measured steps; --export then takes ddp, fsdp, megatron, deepspeed, horovod");
+  AddStepOptions(command, &texts->step);
   command.footer("Example: hockney tune hockney-runs/20261201T120000Z_sweep --shape 16x2");
   return [texts](const Launch& launch) {
     return launch.rank() == 0 ? Run(*texts) : ToInt(ExitCode::kOk);

@@ -160,16 +160,27 @@ std::int64_t RunFolder::AppendSweep(const SweepRow& row, std::span<const SampleR
   return sweep_rows_++;
 }
 
-void RunFolder::AppendLinks(std::span<const LinkRow> rows) {
+namespace {
+
+template <Record Row>
+std::string LinesOf(std::span<const Row> rows) {
   std::string lines;
-  for (const LinkRow& row : rows) lines += RowLine(row);
-  if (!lines.empty()) AppendTo(&links_, "links.csv", NamesLine<LinkRow>(), lines);
+  for (const Row& row : rows) lines += RowLine(row);
+  return lines;
+}
+
+}  // namespace
+
+void RunFolder::AppendLinks(std::span<const LinkRow> rows) {
+  AppendTo(&links_, "links.csv", NamesLine<LinkRow>(), LinesOf(rows));
 }
 
 void RunFolder::AppendKernels(std::span<const KernelRow> rows) {
-  std::string lines;
-  for (const KernelRow& row : rows) lines += RowLine(row);
-  if (!lines.empty()) AppendTo(&kernels_, "kernels.csv", NamesLine<KernelRow>(), lines);
+  AppendTo(&kernels_, "kernels.csv", NamesLine<KernelRow>(), LinesOf(rows));
+}
+
+void RunFolder::AppendSteps(std::span<const StepRow> rows) {
+  AppendTo(&steps_, "step.csv", NamesLine<StepRow>(), LinesOf(rows));
 }
 
 std::string RunFolder::Head() const {
@@ -184,6 +195,7 @@ std::string RunFolder::Head() const {
 
 void RunFolder::AppendTo(std::optional<LineFile>* file, const char* name,
                          const std::string& names_line, const std::string& lines) {
+  if (lines.empty()) return;
   if (!*file) file->emplace((path_ / name).string());
   try {
     (*file)->Append((*file)->empty() ? Head() + names_line + lines : lines);

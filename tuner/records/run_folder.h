@@ -14,6 +14,7 @@
 #include "tuner/records/kernel_row.h"
 #include "tuner/records/line_file.h"
 #include "tuner/records/link_row.h"
+#include "tuner/records/step_row.h"
 #include "tuner/records/sweep_row.h"
 
 namespace hockney {
@@ -76,9 +77,10 @@ class RunFolder {
   // holds a line break.
   std::int64_t AppendSweep(const SweepRow& row, std::span<const SampleRow> samples);
 
-  // Append rows to links.csv and kernels.csv. Throw as AppendSweep does.
+  // Append rows to links.csv, kernels.csv and step.csv. Throw as AppendSweep does.
   void AppendLinks(std::span<const LinkRow> rows);
   void AppendKernels(std::span<const KernelRow> rows);
+  void AppendSteps(std::span<const StepRow> rows);
 
  private:
   RunFolder(std::filesystem::path path, CsvHeader header);
@@ -92,6 +94,7 @@ class RunFolder {
   std::optional<LineFile> samples_;
   std::optional<LineFile> links_;
   std::optional<LineFile> kernels_;
+  std::optional<LineFile> steps_;
   std::int64_t sweep_rows_ = 0;
 };
 

@@ -63,12 +63,13 @@ std::string RowLine(const Row& row) {
 }
 
 // Reads all rows of a file this program wrote: unknown columns are left out, columns the file lacks
-// keep their default, an empty optional is missing. A last line without end is dropped; `notes`, if
-// given, then gets a line saying so. Throws InputError for a missing required column and for a
-// field that cannot be read.
+// keep their default, an empty optional is missing. A last line without end is dropped unless
+// `unfinished` says otherwise; `notes`, if given, then gets a line saying so. Throws InputError for
+// a missing required column and for a field that cannot be read.
 template <Record Row>
-std::vector<Row> ReadTable(const std::string& path, std::vector<std::string>* notes = nullptr) {
-  CsvReader reader(path, UnfinishedLine::kDrop);
+std::vector<Row> ReadTable(const std::string& path, std::vector<std::string>* notes = nullptr,
+                           UnfinishedLine unfinished = UnfinishedLine::kDrop) {
+  CsvReader reader(path, unfinished);
   if (notes != nullptr && !reader.note().empty()) notes->push_back(reader.note());
   const auto& names = reader.names();
   std::vector<std::pair<const Column<Row>*, std::size_t>> found;  // column, field

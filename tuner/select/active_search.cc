@@ -40,7 +40,7 @@ class Search {
   void MeasureSize(std::size_t i, const Choices& wanted);
   Choices KeepFast(const CellTimes& cell, const Choices& going, double drop) const;
   Choices Near(std::size_t i, double more) const;
-  bool HasClearWinner(std::size_t i) const { return Near(i, options_.clear).size() == 1; }
+  bool HaveOneAnswer(std::size_t low, std::size_t high) const;
   void Bisect(std::size_t low, std::size_t high);
 
   const MeasuredTable& table_;
@@ -102,10 +102,16 @@ Choices Search::Near(std::size_t i, double more) const {
   return near;
 }
 
+// Whether a choice is good enough at both.
+bool Search::HaveOneAnswer(std::size_t low, std::size_t high) const {
+  const Choices there = Near(high, options_.good);
+  const Choices here = Near(low, options_.good);
+  return std::any_of(here.begin(), here.end(),
+                     [&](const Choice& choice) { return there.contains(choice); });
+}
+
 void Search::Bisect(std::size_t low, std::size_t high) {
-  if (high - low < 2) return;
-  const bool same = Near(low, 0) == Near(high, 0);
-  if (same && HasClearWinner(low) && HasClearWinner(high)) return;
+  if (high - low < 2 || HaveOneAnswer(low, high)) return;
   const std::size_t middle = low + (high - low) / 2;
   Choices wanted = Near(low, options_.near);
   wanted.merge(Near(high, options_.near));
@@ -117,11 +123,9 @@ void Search::Bisect(std::size_t low, std::size_t high) {
 MeasuredTable Search::Run() {
   if (sizes_.empty()) return found_;
   const std::size_t last = sizes_.size() - 1;
-  for (const std::size_t i : std::set<std::size_t>{0, last / 2, last}) {
-    MeasureSize(i, AllOf(there(i)));
-  }
-  Bisect(0, last / 2);
-  Bisect(last / 2, last);
+  MeasureSize(0, AllOf(there(0)));
+  if (last > 0) MeasureSize(last, AllOf(there(last)));
+  Bisect(0, last);
   return found_;
 }
 

@@ -16,14 +16,14 @@ struct SearchOptions {
   // A choice is tried between two sizes if it is at most this much slower than the fastest at one
   // of them.
   double near = 0.5;
-  // A winner is clear that is faster than all others by this much.
-  double clear = 0.05;
+  // A choice is good enough that is at most this much slower than the fastest.
+  double good = 0.03;
   std::size_t most_launches = 3;  // of one choice at one size
 };
 
 // Returns what a search would have measured of the table, had it asked for one time (of a choice,
-// at a size, in a launch) after the other: first the smallest, the middle and the largest size with
-// all choices; then, as long as neighbours have other winners or no clear one, the size in the
+// at a size, in a launch) after the other: first the smallest and the largest size with all
+// choices; then, as long as no choice is good enough at both of two neighbours, the size in the
 // middle between them, with those choices only that came near at either. At each size all are
 // measured in the first launch and ever fewer in those that follow (successive halving). The
 // table's own order of launches is theirs.

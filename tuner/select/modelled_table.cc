@@ -111,15 +111,23 @@ TuningTable ModelledTable(std::span<const MeasuredTable> tables, RankShape shape
       for (const auto& [choice, us] : times.At(bytes)) choices.insert(choice);
     }
     DecisionPoint& point = points.emplace_back(DecisionPoint{.bytes = bytes});
+    std::map<Choice, double> by_shape;  // us
     for (const Choice& choice : choices) {
       if (!legality.WhyNot(chosen.collective, choice, shape.ranks, shape.nodes).empty()) continue;
-      std::optional<double> seconds;
-      if (predictor)
-        seconds = predictor(chosen.collective, choice, shape.ranks, shape.nodes, bytes);
-      if (!seconds) seconds = nearest(chosen.collective, choice, shape.ranks, shape.nodes, bytes);
-      const bool is_time = seconds && std::isfinite(*seconds) && *seconds > 0;
-      if (is_time) point.times_us[choice] = *seconds * 1e6;
+      const auto time_by = [&](const Predictor& by) -> std::optional<double> {
+        if (!by) return std::nullopt;
+        const auto seconds = by(chosen.collective, choice, shape.ranks, shape.nodes, bytes);
+        if (!seconds || !std::isfinite(*seconds) || !(*seconds > 0)) return std::nullopt;
+        return *seconds * 1e6;
+      };
+      if (const auto us = time_by(predictor)) {
+        point.times_us[choice] = *us;
+      } else if (const auto elsewhere = time_by(nearest)) {
+        by_shape[choice] = *elsewhere;
+      }
     }
+    // Times of another shape cannot be held against those predicted for this one.
+    if (point.times_us.empty()) point.times_us = std::move(by_shape);
   }
   chosen.rules = ChooseRanges(points, options.margin);
   return chosen;

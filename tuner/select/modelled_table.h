@@ -29,8 +29,8 @@ Predictor NearestShape(std::span<const MeasuredTable> tables);
 
 // Returns the table, all its rules with measured = false, of a shape that was not measured.
 // `tables` are of one call (SameCall) on other shapes. Choices are those that any of them knows at
-// a size or beside it, so far as they are legal here; `predictor` tells their times, and where it
-// does not, NearestShape. Empty rules if nothing is known.
+// a size or beside it, so far as they are legal here, and whose times `predictor` tells; where it
+// tells none, NearestShape does. Empty rules if nothing is known.
 TuningTable ModelledTable(std::span<const MeasuredTable> tables, RankShape shape,
                           const Predictor& predictor, Legality& legality,
                           const RuleOptions& options = {});

@@ -35,7 +35,8 @@ struct ModelUnit {
   std::string name;
   std::int64_t first_parameter = 0;
   std::int64_t parameters = 0;
-  double forward_flops = 0;  // of one sample; the backward pass counts twice this
+  double forward_flops =
+      0;  // of one sample, 2 per multiply-add; the backward pass counts twice this
   bool is_block =
       false;  // one of the repeated layers; others stay on the first or the last pipeline stage
 };
@@ -46,11 +47,14 @@ struct TransformerShape {
   std::int64_t hidden = 0;
   std::int64_t heads = 0;
   std::int64_t key_value_heads = 0;
-  std::int64_t head_size = 0;
-  std::int64_t feed_forward = 0;
+  std::int64_t head_size = 0;     // of queries and keys
+  std::int64_t feed_forward = 0;  // of the layers without experts
   std::int64_t vocabulary = 0;
   std::int64_t experts = 0;            // per layer; 0: dense
   std::int64_t experts_per_token = 0;  // routed ones
+  std::int64_t shared_experts = 0;     // which every token visits
+  std::int64_t expert_feed_forward = 0;
+  std::int64_t dense_layers = 0;  // the first ones, which have no experts; 0 where no layer has any
 };
 
 // A model as the training step sees it: what is reduced, in which order, and how much is computed.

@@ -1,0 +1,278 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "bench/commands.h"
+#include "bench/exit_codes.h"
+#include "bench/facts.h"
+#include "bench/json_values.h"
+#include "bench/last_words.h"
+#include "bench/launch.h"
+#include "bench/options.h"
+#include "bench/shaping.h"
+#include "bench/topology_options.h"
+#include "bench/training/same_model.h"
+#include "bench/training/step_measure.h"
+#include "bench/training/step_options.h"
+#include "bench/training/step_report.h"
+#include "collectives/levels.h"
+#include "topology/agree.h"
+#include "topology/check.h"
+#include "topology/collect_topology.h"
+#include "tuner/records.h"
+#include "tuner/training/build_step.h"
+#include "tuner/training/plan_of_row.h"
+#include "tuner/training/step_json.h"
+
+namespace hockney {
+namespace {
+
+// As typed.
+struct Texts {
+  StepTexts step;
+  std::string compute = "emulate";
+  std::string implementation = "hockney";
+  std::string out;
+  int steps = 10;
+  int warmups = 2;
+  bool append = false;
+  std::uint64_t seed = 1;
+  TopologySources sources;
+  RankOptions ranks;
+};
+
+class Step {
+ public:
+  Step(Session& session, const Texts& texts, StepRow row, const Launch& launch)
+      : session_(session),
+        texts_(texts),
+        row_(std::move(row)),
+        launch_(launch),
+        local_(session.SplitSharedMemory()),
+        place_(PlaceRank(session, local_)) {}
+  int Run();
+
+ private:
+  void FindPlacement();
+  void MakeCases();
+  void AddCase(std::optional<std::int64_t> cap_bytes);
+  void PrepareCases();
+  void OpenFolder();
+  void WriteRun(const char* outcome, std::optional<ExitCode> code);
+  void WriteResults();
+
+  Session& session_;
+  const Texts& texts_;
+  StepRow row_;
+  const Launch& launch_;
+  Session local_;
+  RankPlace place_;
+  std::optional<RankPlacement> placement_;
+  HostGround ground_;  // of all ranks
+  std::unique_ptr<Prepared> barrier_;
+  std::vector<StepCase> cases_;
+  nlohmann::ordered_json run_;
+  std::optional<RunFolder> folder_;
+};
+
+void Step::FindPlacement() {
+  SwitchTree tree = ReadSwitchTree(session_, texts_.sources);
+  placement_ =
+      PlacementOf(CollectTopology(session_, local_, ReportOfThisRank(local_), std::move(tree)));
+  row_.ranks = session_.ranks();
+  row_.nodes = place_.hosts;
+}
+
+void Step::AddCase(std::optional<std::int64_t> cap_bytes) {
+  StepCase added;
+  added.row = row_;
+  added.row.bucket_cap_bytes = cap_bytes;
+  added.plan = PlanOfRow(added.row);
+  added.graph = BuildStep(added.plan, session_.rank());
+  AssignTimes(added.graph, added.plan.model, added.plan.micro_batch,
+              CostOfRow(added.row, added.plan.model));
+  added.computer = std::make_unique<EmulatedComputer>();
+  cases_.push_back(std::move(added));
+}
+
+void Step::MakeCases() {
+  try {
+    StepPlan plan;
+    RunOnAllOrThrow(session_, [&] { plan = PlanOfRow(row_); });
+    RequireSameModel(session_, plan.model);
+    RunOnAllOrThrow(session_, [&] {
+      for (const auto& cap :
+           ReadBucketSweep(texts_.step, row_.bucket_cap_bytes, TotalBytes(plan.model)))
+        AddCase(cap);
+    });
+  } catch (const std::invalid_argument& error) {
+    throw Agreed<UsageError>(error.what());
+  }
+}
+
+void Step::PrepareCases() {
+  const HostExecutor::Options executor{.oversubscribed = place_.oversubscribed,
+                                       .timeout_seconds = texts_.ranks.timeout_seconds};
+  HostGroundOptions options{.executor = executor, .interfaces = launch_.interfaces()};
+  options.domain.lanes = 1;
+  ground_ = MakeHostGround(session_, local_, options);
+  barrier_ = PrepareBarrier(*ground_.executor, *ground_.domain, place_.hosts == 1);
+  const RankPlacement* placement = placement_ ? &*placement_ : nullptr;
+  const bool by_mpi = row_.implementation == "mpi";
+  for (StepCase& each : cases_) {
+    each.calls = std::make_unique<StepCalls>(
+        session_, ground_, placement, each.graph,
+        StepCalls::Options{
+            .implementation = by_mpi ? StepImplementation::kMpi : StepImplementation::kHockney,
+            .executor = executor,
+            .interfaces = launch_.interfaces()});
+    std::vector<Prepared*> calls;
+    for (std::size_t node = 0; node < each.graph.nodes.size(); ++node)
+      calls.push_back(each.calls->At(node));
+    each.runner = std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer);
+  }
+}
+
+void Step::WriteRun(const char* outcome, std::optional<ExitCode> code) {
+  run_["command"] = "step";
+  run_["outcome"] = outcome;
+  run_["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
+  run_["lost_rank"] = nullptr;
+  run_["waiting_for"] = nullptr;
+  folder_->WriteRun(run_);
+}
+
+void Step::OpenFolder() {
+  run_ = CollectFacts(session_, place_,
+                      {.command_line = launch_.arguments(), .rank_source = launch_.rank_source()});
+  static_cast<void>(ReadShaping(session_, &run_["shaping"]));
+  run_["oversubscribed"] = place_.oversubscribed;
+  run_["compute"] = cases_.front().computer->Describe();
+  RunOnAllOrThrow(session_, [&] {
+    if (session_.rank() != 0) return;
+    const auto path = texts_.out.empty() ? DefaultRunPath("step", std::chrono::system_clock::now())
+                                         : std::filesystem::path(texts_.out);
+    const bool adds = texts_.append && std::filesystem::exists(path);
+    folder_ = adds ? RunFolder::Append(path, {{"hockney", "step"}})
+                   : RunFolder::Create(path, {{"hockney", "step"}});
+    WriteRun("running", std::nullopt);
+  });
+  LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
+}
+
+void Step::WriteResults() {
+  std::vector<StepRow> rows;
+  rows.reserve(cases_.size());
+  for (const StepCase& each : cases_) rows.push_back(each.row);
+  folder_->AppendSteps(rows);
+  const StepPlan& plan = cases_.front().plan;
+  fmt::print("{}: {} parameters, {}, {} of {} ranks, compute {}\n\n", plan.model.name,
+             TotalElements(plan.model), Text(plan.degrees), Name(plan.sharding), row_.ranks,
+             cases_.front().computer->Describe());
+  fmt::print("{}", StepTable(cases_));
+  const auto fastest =
+      std::min_element(cases_.begin(), cases_.end(), [](const StepCase& a, const StepCase& b) {
+        return a.row.step_ms_median.value_or(1e300) < b.row.step_ms_median.value_or(1e300);
+      });
+  if (fastest->times.empty()) return;
+  if (cases_.size() > 1)
+    fmt::print("\nfastest: bucket cap {}\n", BucketCapText(fastest->row.bucket_cap_bytes));
+  fmt::print("\n{}", BucketTable(*fastest));
+  if (fastest->row.gradient_buckets == 1) {
+    fmt::print(
+        "warning: one bucket holds all gradients, so no reduction can overlap the backward pass\n");
+  }
+  folder_->WriteText("timeline.json", StepTrace({&fastest->graph, 1}, {&fastest->times, 1}));
+  folder_->WriteText("step_graph.json", GraphJson(fastest->graph).dump(1) + "\n");
+}
+
+int Step::Run() {
+  FindPlacement();
+  MakeCases();
+  OpenFolder();
+  launch_.watchdog().SetActivity("steps");
+  PrepareCases();
+  const bool finished =
+      MeasureSteps(session_, *barrier_, cases_,
+                   {.steps = texts_.steps, .warmups = texts_.warmups, .seed = texts_.seed});
+  std::int64_t errors = 0;
+  for (const StepCase& each : cases_) errors += each.row.data_errors;
+  const ExitCode code = !finished    ? ExitCode::kInterrupted
+                        : errors > 0 ? ExitCode::kWrongData
+                                     : ExitCode::kOk;
+  if (folder_) {
+    if (!finished) fmt::print(stderr, "hockney step: interrupted; what was finished is kept\n");
+    if (errors > 0) fmt::print(stderr, "hockney step: wrong gradients, see status\n");
+    WriteResults();
+    WriteRun(finished ? "finished" : "interrupted", code);
+    fmt::print("\nrun folder: {}\n", folder_->path().string());
+  }
+  session_.Barrier();  // nobody leaves before the folder is complete
+  launch_.watchdog().SetLastWords({});
+  return session_.rank() == 0 ? ToInt(code) : 0;
+}
+
+StepRow ReadRow(const Texts& texts) {
+  constexpr std::string_view kComputes[] = {"emulate", "gemm"};
+  constexpr std::string_view kImplementations[] = {"hockney", "mpi", "nccl"};
+  StepRow row = ReadStepOptions(texts.step);
+  ParseChoice("--compute", texts.compute, kComputes);
+  row.compute = texts.compute;
+  if (ParseChoice("--implementation", texts.implementation, kImplementations) == 2) {
+    throw EnvironmentError(
+        "--implementation nccl: steps on GPUs are not built yet; expected hockney or mpi");
+  }
+  row.implementation = texts.implementation;
+  return row;
+}
+
+Runner AddStep(CLI::App& program) {
+  const auto texts = std::make_shared<Texts>();
+  CLI::App& command = *program.add_subcommand(
+      "step", "Run a training step: compute, collectives and what hides behind what");
+  command
+      .add_option("--model", texts->step.row.model,
+                  "A built-in model (hockney list --models), a Hugging Face config.json, or a CSV "
+                  "of parameters")
+      ->required();
+  AddStepOptions(command, &texts->step);
+  command
+      .add_option("--compute", texts->compute,
+                  "emulate (wait like a busy accelerator) or gemm (real matrix products)")
+      ->capture_default_str();
+  command
+      .add_option("--implementation", texts->implementation,
+                  "Whose collectives: hockney, mpi or nccl")
+      ->capture_default_str();
+  command.add_option("--steps", texts->steps, "Steps to measure")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  command.add_option("--warmups", texts->warmups, "Steps before them")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  command.add_option("--seed", texts->seed, "Of the gradients that are checked")
+      ->capture_default_str();
+  command.add_option("--out", texts->out, "Run folder (default hockney-runs/<UTC>_step)");
+  command.add_flag("--append", texts->append, "Add to an existing run folder");
+  AddTopologyOptions(command, &texts->sources);
+  AddRankOptions(command, &texts->ranks);
+  command.footer(
+      "Example: mpirun -n 4 hockney step --model gpt2 --scale layers=4,hidden=256 --sweep-buckets "
+      "auto");
+  return [texts](Launch& launch) {
+    CheckTopologyOptions(texts->sources);
+    const StepRow row = ReadRow(*texts);
+    return launch.RunRanks(
+        texts->ranks, [&](Session& session) { return Step(session, *texts, row, launch).Run(); });
+  };
+}
+
+}  // namespace
+
+Command StepCommand() { return {.name = "step", .add = AddStep}; }
+
+}  // namespace hockney

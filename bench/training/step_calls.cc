@@ -1,0 +1,150 @@
+#include "bench/training/step_calls.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "collectives/levels.h"
+#include "tuner/training/step_choice.h"
+
+namespace hockney {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+
+std::size_t RoundUp(std::size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
+int RankIn(const StepGroup& group, std::int64_t rank) {
+  return static_cast<int>(std::find(group.members.begin(), group.members.end(), rank) -
+                          group.members.begin());
+}
+
+}  // namespace
+
+StepCalls::Key StepCalls::KeyOf(const StepNode& node) {
+  return {node.group,       node.stream,        node.bucket, node.counts.collective,
+          node.counts.root, node.counts.counts, node.type};
+}
+
+StepCalls::StepCalls(Session& world, const HostGround& world_ground, const RankPlacement* placement,
+                     const StepGraph& graph, const Options& options)
+    : world_(world), graph_(graph), options_(options), nodes_(graph.nodes.size(), nullptr) {
+  for (std::size_t group = 0; group < graph.groups.size(); ++group)
+    MakeParty(world_ground, placement, group);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    const StepNode& node = graph.nodes[i];
+    if (node.kind != StepKind::kCollective) continue;
+    const Key key = KeyOf(node);
+    if (!shared_.contains(key)) {
+      Party& party = *parties_[node.group];
+      Prepare(node, party.ground.domain->arena().subspan(offsets_.at(key)));
+    }
+    nodes_[i] = &shared_.at(key);
+  }
+}
+
+// Returns the bytes of the arena: gradients have places of their own, all else begins behind them.
+std::size_t StepCalls::PlaceBuffers(std::size_t group) {
+  const int rank = RankIn(graph_.groups[group], graph_.rank);
+  std::size_t gradients = 0;
+  std::size_t others = 0;
+  std::vector<Key> later;
+  for (const StepNode& node : graph_.nodes) {
+    if (node.kind != StepKind::kCollective || node.group != static_cast<int>(group)) continue;
+    const Key key = KeyOf(node);
+    if (offsets_.contains(key)) continue;
+    const std::size_t bytes =
+        RoundUp(BufferSet::Bytes(Layout(node.counts, node.type, Cut{}), rank, false)) + kPage;
+    offsets_[key] = gradients;
+    if (node.is_gradient) {
+      gradients += bytes;
+    } else {
+      others = std::max(others, bytes);
+      later.push_back(key);
+    }
+  }
+  for (const Key& key : later) offsets_[key] = gradients;
+  return gradients + others;
+}
+
+void StepCalls::MakeParty(const HostGround& world_ground, const RankPlacement* placement,
+                          std::size_t group) {
+  const auto& members = graph_.groups[group].members;
+  Session session =
+      world_.Split(static_cast<int>(members.front()), RankIn(graph_.groups[group], graph_.rank));
+  Session local = session.SplitSharedMemory();
+  Party& party =
+      *parties_.emplace_back(std::make_unique<Party>(std::move(session), std::move(local)));
+  party.placement = placement == nullptr ? OneNode(static_cast<int>(members.size()))
+                                         : PlacementOfMembers(*placement, members);
+  HostGroundOptions options{.executor = options_.executor,
+                            .interfaces = options_.interfaces,
+                            .beside = world_ground.wire.get()};
+  options.domain.arena_bytes = PlaceBuffers(group);
+  options.domain.lanes = kMostLanesPerDataLane;
+  FitSlots(options.domain, static_cast<std::size_t>(party.local.ranks()));
+  // Every rank of the group must have slots of one size.
+  std::uint64_t slot = options.domain.limits.slot_bytes;
+  for (const auto& theirs : party.session.AllGather(std::as_bytes(std::span(&slot, 1)))) {
+    std::uint64_t other = 0;
+    std::memcpy(&other, theirs.data(), sizeof other);
+    slot = std::min(slot, other);
+  }
+  options.domain.limits.slot_bytes = slot;
+  party.ground = MakeHostGround(party.session, party.local, options);
+  if (options_.implementation == StepImplementation::kMpi)
+    party.mpi = std::make_unique<MpiBaseline>(party.session);
+}
+
+void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
+  Party& party = *parties_[node.group];
+  const int rank = party.session.rank();
+  const auto [found, is_new] = shared_.emplace(
+      KeyOf(node),
+      Shared{.set = BufferSet(Layout(node.counts, node.type, Cut{}), rank, false, room),
+             .is_gradient = node.is_gradient});
+  Shared& shared = found->second;
+  Call& call = shared.call;
+  call.shape = {node.counts.collective, node.counts.ranks, node.counts.root};
+  call.counts = node.counts;
+  call.type = node.type;
+  call.op = node.is_gradient ? ReduceOp::kAvg : ReduceOp::kSum;
+  call.input = shared.set.input().data();
+  call.output = shared.set.output().data();
+  shared.set.Refresh();
+  if (party.mpi) {
+    if (const std::string why = party.mpi->WhyNot(call); !why.empty()) {
+      throw std::invalid_argument(node.name + ": " + why);
+    }
+    shared.prepared = party.mpi->Prepare(call);
+    shared.choice = "mpi";
+    return;
+  }
+  const RankPlacement* placement = IsOneNode(party.placement) ? nullptr : &party.placement;
+  const StepChoice choice = ChooseForStep(node.counts, node.type, placement);
+  const CallFlow flow = ChooseFlow(*choice.row, node.counts, node.type, choice.parameters,
+                                   party.ground.domain->options().limits);
+  shared.prepared = party.ground.executor->Prepare(call, *choice.row, flow, StorePolicy::kCached);
+  shared.choice = choice.Name();
+}
+
+void StepCalls::FillGradients(std::uint64_t seed) {
+  for (auto& [key, shared] : shared_) {
+    if (!shared.is_gradient) continue;
+    FillForCheck(parties_[std::get<0>(key)]->session.rank(), shared.call, shared.set, seed);
+  }
+}
+
+CheckResult StepCalls::CheckGradients(std::uint64_t seed) {
+  CheckResult result;
+  for (auto& [key, shared] : shared_) {
+    if (!shared.is_gradient) continue;
+    Session& session = parties_[std::get<0>(key)]->session;
+    const CheckResult found = CompareData(session, shared.call, shared.set, seed);
+    if (result.reason.empty()) result.reason = found.reason;
+    result.errors += found.errors;
+  }
+  return result;
+}
+
+}  // namespace hockney

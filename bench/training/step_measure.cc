@@ -1,0 +1,147 @@
+#include "bench/training/step_measure.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "bench/signals.h"
+#include "tuner/statistics.h"
+#include "tuner/training/plan_of_row.h"
+
+namespace hockney {
+namespace {
+
+class StepMeasurement {
+ public:
+  StepMeasurement(Session& world, Prepared& barrier, std::vector<StepCase>& cases,
+                  const MeasureOptions& options)
+      : world_(world), barrier_(barrier), cases_(cases), options_(options) {}
+  bool Run();
+
+ private:
+  double RunPart(StepCase& each, StepPart part);
+  void CheckStep(StepCase& each, std::uint64_t seed);
+  void RunRound(bool counts);
+  bool IsInterrupted();
+  void KeepTimes(std::size_t number);
+  void FillRow(StepCase& each, std::size_t number);
+
+  Session& world_;
+  Prepared& barrier_;
+  std::vector<StepCase>& cases_;
+  const MeasureOptions& options_;
+  std::mt19937_64 random_{1};                                   // alike on all ranks
+  std::vector<std::vector<std::vector<NodeTime>>> times_ = {};  // by case and round
+};
+
+double StepMeasurement::RunPart(StepCase& each, StepPart part) {
+  barrier_.Run();
+  const double mine = each.runner->Run(part);
+  double slowest = 0;
+  for (const auto& bytes : world_.AllGather(std::as_bytes(std::span(&mine, 1)))) {
+    double theirs = 0;
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    slowest = std::max(slowest, theirs);
+  }
+  return slowest;
+}
+
+void StepMeasurement::CheckStep(StepCase& each, std::uint64_t seed) {
+  each.calls->FillGradients(seed);
+  RunPart(each, StepPart::kWhole);
+  CheckResult mine = each.calls->CheckGradients(seed);
+  // Groups of different ranks have checked for themselves.
+  std::uint64_t errors = 0;
+  for (const auto& bytes : world_.AllGather(std::as_bytes(std::span(&mine.errors, 1)))) {
+    std::uint64_t theirs = 0;
+    std::memcpy(&theirs, bytes.data(), sizeof theirs);
+    errors = std::max(errors, theirs);
+  }
+  if (errors == 0) return;
+  each.row.data_errors += static_cast<std::int64_t>(errors);
+  each.row.status = Status::kWrongData;
+  if (each.row.reason.empty())
+    each.row.reason = mine.reason.empty() ? "gradients of other ranks" : mine.reason;
+}
+
+void StepMeasurement::RunRound(bool counts) {
+  std::vector<std::size_t> order(cases_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::shuffle(order.begin(), order.end(), random_);
+  for (const std::size_t number : order) {
+    StepCase& each = cases_[number];
+    const double whole = RunPart(each, StepPart::kWhole);
+    if (counts)
+      times_[number].emplace_back(each.runner->times().begin(), each.runner->times().end());
+    const double computing = RunPart(each, StepPart::kComputing);
+    const double communication = RunPart(each, StepPart::kCommunication);
+    if (!counts) continue;
+    each.whole.push_back(whole);
+    each.computing.push_back(computing);
+    each.communication.push_back(communication);
+  }
+}
+
+// Rank 0 says, so that all agree.
+bool StepMeasurement::IsInterrupted() {
+  std::uint8_t ends = InterruptGuard::Signal() != 0 ? 1 : 0;
+  world_.Broadcast(std::as_writable_bytes(std::span(&ends, 1)), 0);
+  return ends != 0;
+}
+
+void StepMeasurement::KeepTimes(std::size_t number) {
+  StepCase& each = cases_[number];
+  each.times.resize(each.graph.nodes.size());
+  for (std::size_t node = 0; node < each.times.size(); ++node) {
+    std::vector<double> starts;
+    std::vector<double> ends;
+    for (const auto& round : times_[number]) {
+      starts.push_back(round[node].start);
+      ends.push_back(round[node].end);
+    }
+    each.times[node] = {Median(starts), Median(ends)};
+  }
+}
+
+void StepMeasurement::FillRow(StepCase& each, std::size_t number) {
+  CountCollectives(each.graph, each.row);
+  each.row.steps = static_cast<std::int64_t>(each.whole.size());
+  if (each.whole.empty()) return;
+  const Summary step = Summarize(each.whole);
+  each.row.step_ms_median = step.median * 1e3;
+  if (step.ci_confident) {
+    each.row.step_ms_ci_low = step.ci_low * 1e3;
+    each.row.step_ms_ci_high = step.ci_high * 1e3;
+  }
+  each.row.compute_ms = Median(each.computing) * 1e3;
+  each.row.communication_ms = Median(each.communication) * 1e3;
+  each.row.exposed_ms = *each.row.step_ms_median - *each.row.compute_ms;
+  each.row.hidden_ms = *each.row.communication_ms - *each.row.exposed_ms;
+  RateStep(each.plan, each.row);
+  KeepTimes(number);
+}
+
+bool StepMeasurement::Run() {
+  times_.resize(cases_.size());
+  for (StepCase& each : cases_) CheckStep(each, options_.seed);
+  bool goes_on = !IsInterrupted();
+  for (int round = 0; goes_on && round < options_.warmups + options_.steps; ++round) {
+    RunRound(round >= options_.warmups);
+    goes_on = !IsInterrupted();
+  }
+  if (goes_on) {
+    for (StepCase& each : cases_) CheckStep(each, options_.seed + 1);
+  }
+  for (std::size_t i = 0; i < cases_.size(); ++i) FillRow(cases_[i], i);
+  return goes_on;
+}
+
+}  // namespace
+
+bool MeasureSteps(Session& world, Prepared& barrier, std::vector<StepCase>& cases,
+                  const MeasureOptions& options) {
+  return StepMeasurement(world, barrier, cases, options).Run();
+}
+
+}  // namespace hockney

@@ -1,0 +1,91 @@
+#include "tuner/training/choose_bucket.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "tuner/statistics.h"
+#include "tuner/training/model_clock.h"
+#include "tuner/training/plan_of_row.h"
+
+namespace hockney {
+namespace {
+
+auto StepKey(const StepRow& row) {
+  return std::tuple(row.model, row.scale, row.tokens_per_sample, row.dtype, row.ranks, row.nodes,
+                    row.parallel, row.sharding, row.shard_ranks, row.prefetch, row.pipeline,
+                    row.chunks, row.micro_batches, row.micro_batch, row.no_sync,
+                    row.sequence_parallel, row.expert_skew, row.buckets, row.gradient_dtype,
+                    row.compute, row.device, row.efficiency, row.layer_times, row.implementation);
+}
+
+double Exposed(const std::vector<StepGraph>& graphs, const SimMachine& machine,
+               const StepSimulation& options) {
+  SimulatedClock clock(machine);
+  return SharesOfStep(graphs, clock, options).exposed;
+}
+
+// Each effect is what goes away when it is left out, one after the other.
+ExposedCauses FindCauses(const StepRow& row, const std::vector<StepGraph>& graphs,
+                         const SimMachine& machine, const StepSimulation& options) {
+  const SimMachine quick = WithoutLatency(machine);
+  const double all = std::max(0.0, Exposed(graphs, machine, options));
+  const double without_latency = std::clamp(Exposed(graphs, quick, options), 0.0, all);
+  StepRow finest = row;
+  finest.bucket_cap_bytes = 0;
+  const double at_once = std::clamp(Exposed(GraphsOfRow(finest, PlanOfRow(finest)), quick, options),
+                                    0.0, without_latency);
+  return {
+      .latency = all - without_latency, .late_start = without_latency - at_once, .link = at_once};
+}
+
+std::optional<double> MeasuredSeconds(const StepRow& row, std::span<const StepRow> measured) {
+  std::vector<double> seconds;
+  for (const StepRow& each : measured) {
+    const bool counts = each.status == Status::kOk && each.step_ms_median && SameStep(each, row) &&
+                        each.bucket_cap_bytes == row.bucket_cap_bytes;
+    if (counts) seconds.push_back(*each.step_ms_median / 1e3);
+  }
+  if (seconds.empty()) return std::nullopt;
+  return Median(seconds);
+}
+
+}  // namespace
+
+bool SameStep(const StepRow& a, const StepRow& b) { return StepKey(a) == StepKey(b); }
+
+PredictedStep PredictStep(const StepRow& row, const SimMachine& machine, bool one_thread) {
+  const StepSimulation options{.one_thread = one_thread};
+  const std::vector<StepGraph> graphs = GraphsOfRow(row, PlanOfRow(row));
+  SimulatedClock clock(machine);
+  return {.shares = SharesOfStep(graphs, clock, options),
+          .causes = FindCauses(row, graphs, machine, options)};
+}
+
+BucketChoice ChooseBucket(const StepRow& row, std::span<const std::optional<std::int64_t>> caps,
+                          std::span<const StepRow> measured, const SimMachine& machine) {
+  BucketChoice choice;
+  for (const auto& cap : caps) {
+    StepRow with = row;
+    with.bucket_cap_bytes = cap;
+    PredictedBucket& bucket = choice.buckets.emplace_back();
+    bucket.cap_bytes = cap;
+    bucket.step = PredictStep(with, machine);
+    CountCollectives(GraphsOfRow(with, PlanOfRow(with)).front(), with);
+    bucket.buckets = with.gradient_buckets;
+    bucket.measured_seconds = MeasuredSeconds(with, measured);
+  }
+  double fastest = choice.buckets.front().step.shares.step;
+  for (const PredictedBucket& each : choice.buckets)
+    fastest = std::min(fastest, each.step.shares.step);
+  for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
+    if (choice.buckets[i].step.shares.step <= (1 + kBucketNoise) * fastest)
+      choice.ties.push_back(i);
+  }
+  const auto fewer_calls = [&](std::size_t a, std::size_t b) {
+    return choice.buckets[a].buckets > choice.buckets[b].buckets;
+  };
+  choice.best = *std::max_element(choice.ties.begin(), choice.ties.end(), fewer_calls);
+  return choice;
+}
+
+}  // namespace hockney

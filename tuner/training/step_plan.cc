@@ -1,0 +1,83 @@
+#include "tuner/training/step_plan.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+#include <utility>
+
+namespace hockney {
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Sharding>, 7> kShardings = {
+    {{"ddp", Sharding::kDdp},
+     {"zero1", Sharding::kZero1},
+     {"zero2", Sharding::kZero2},
+     {"zero3", Sharding::kZero3},
+     {"hybrid", Sharding::kHybrid},
+     {"fsdp", Sharding::kZero3},
+     {"hsdp", Sharding::kHybrid}}};
+
+std::string WhyNotPipelined(const StepPlan& plan) {
+  const PipelineShape shape{.kind = plan.pipeline,
+                            .ranks = plan.degrees.pp,
+                            .micro_batches = plan.micro_batches,
+                            .chunks = plan.chunks};
+  if (plan.degrees.pp == 1)
+    return plan.chunks == 1 ? "" : "one pipeline rank cannot have several chunks";
+  return WhyNotScheduled(shape);
+}
+
+std::string WhyNotShared(const StepPlan& plan) {
+  const std::int64_t data = plan.degrees.dp * plan.degrees.cp;
+  if (plan.sharding == Sharding::kHybrid) {
+    if (plan.shard_ranks < 1 || data % plan.shard_ranks != 0) {
+      return fmt::format("{} data-parallel ranks are no multiple of {} ranks a shard group", data,
+                         plan.shard_ranks);
+    }
+    if (plan.degrees.ep > 1) return "hybrid sharding of experts: expected ep=1";
+  }
+  if (plan.prefetch < 0 || plan.prefetch > 2)
+    return fmt::format("prefetch {}: expected 0, 1 or 2", plan.prefetch);
+  return "";
+}
+
+}  // namespace
+
+std::string_view Name(Sharding sharding) {
+  for (const auto& [name, each] : kShardings) {
+    if (each == sharding) return name;
+  }
+  return "";
+}
+
+std::optional<Sharding> ParseSharding(std::string_view text) {
+  for (const auto& [name, each] : kShardings) {
+    if (name == text) return each;
+  }
+  return std::nullopt;
+}
+
+std::string WhyNotPlanned(const StepPlan& plan) {
+  const ParallelDegrees& degrees = plan.degrees;
+  if (plan.micro_batches < 1 || plan.micro_batch < 1)
+    return "expected at least one sample in one micro-batch";
+  if (std::string why = WhyNotPipelined(plan); !why.empty()) return why;
+  if (std::string why = WhyNotShared(plan); !why.empty()) return why;
+  const bool splits_layers = degrees.tp * degrees.cp * degrees.ep * degrees.pp > 1;
+  if (splits_layers && !plan.model.transformer) {
+    return fmt::format("{} is no transformer: expected data-parallel ranks only", plan.model.name);
+  }
+  if (degrees.ep > 1 && plan.model.transformer->experts == 0) {
+    return fmt::format("{} has no experts: expected ep=1", plan.model.name);
+  }
+  const auto others = static_cast<double>(degrees.ep - 1);
+  if (!(plan.expert_skew >= 0) || plan.expert_skew > others) {
+    return fmt::format("skew {:g}: expected 0 to {}, the other expert-parallel ranks",
+                       plan.expert_skew, others);
+  }
+  if (!plan.model.transformer) return "";
+  return WhyNotSplit(degrees, *plan.model.transformer, plan.model.tokens_per_sample, plan.chunks);
+}
+
+}  // namespace hockney
