@@ -79,6 +79,11 @@ TEST(ContextChunksTest, BalancedRanksWorkAlikeInEveryStep) {
   }
 }
 
+TEST(ContextChunksTest, KeysComeFromTheRankBefore) {
+  const std::vector<std::int64_t> expected = {10, 16, 0};  // its own, those of rank 0, of rank 2
+  EXPECT_EQ(PairsOfRingSteps(kContiguous, 12, 3, 1), expected);
+}
+
 TEST(ContextChunksTest, OneRankHasAnySequence) {
   EXPECT_EQ(Text(TokensOfRank(kBalanced, 1023, 1, 0)), "0-1022");
   EXPECT_EQ(PairsOfRingSteps(kBalanced, 7, 1, 0), std::vector<std::int64_t>{28});

@@ -143,7 +143,7 @@ TEST(RankLayoutTest, SaysWhatOfAModelDoesNotDivide) {
   const TransformerShape llama = Llama8B();
   EXPECT_EQ(WhyNotSplit({.tp = 8, .cp = 2, .pp = 4}, llama, 8192, 2), "");
   EXPECT_EQ(WhyNotSplit({.tp = 16}, llama, 8192), "");  // each key-value head on two ranks
-  EXPECT_EQ(WhyNotSplit({.cp = 3}, llama, 8192), "8192 tokens are not a multiple of 2 x cp 3");
+  EXPECT_EQ(WhyNotSplit({.cp = 2}, llama, 8190), "8190 tokens are not a multiple of 2 x cp 2");
   EXPECT_EQ(WhyNotSplit({.tp = 8}, llama, 8190), "8190 tokens are not a multiple of cp 1 x tp 8");
   EXPECT_EQ(
       WhyNotSplit({.pp = 3}, llama, 8192),
