@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 namespace hockney {
@@ -168,7 +167,7 @@ std::string Place(const PipelineOp& op, const TableStyle& style) {
 std::string Cell(const std::vector<TimedOp>& list, double slot, const TableStyle& style) {
   for (const TimedOp& timed : list) {
     if (timed.start > slot || timed.end < slot + 1) continue;
-    const std::string place = Place(timed.op, style);
+    std::string place = Place(timed.op, style);
     if (!style.passes) return place;
     return fmt::format("{}({})", timed.op.pass == Pass::kForward ? 'F' : 'B', place);
   }
@@ -224,7 +223,8 @@ std::vector<std::string> SlotTable(const PipelineWalk& walk) {
     }
   }
   std::vector<std::string> lines;
-  for (double slot = 0; slot < walk.total; ++slot) {
+  for (std::int64_t i = 0; static_cast<double>(i) < walk.total; ++i) {
+    const auto slot = static_cast<double>(i);
     std::vector<std::string> fields;
     for (const std::vector<TimedOp>& list : walk.ranks) fields.push_back(Cell(list, slot, style));
     if (style.passes) fields.push_back(KeptBeyond(walk.ranks.front(), slot, style));

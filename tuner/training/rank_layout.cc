@@ -111,7 +111,7 @@ ParallelDegrees ParseDegrees(std::string_view text, std::int64_t ranks) {
 }
 
 std::string Text(const ParallelDegrees& degrees) {
-  const std::string dense =
+  std::string dense =
       fmt::format("tp={},cp={},dp={},pp={}", degrees.tp, degrees.cp, degrees.dp, degrees.pp);
   if (degrees.ep == 1) return dense;
   return fmt::format("{},ep={},etp={}", dense, degrees.ep, ExpertTensor(degrees));
@@ -125,7 +125,7 @@ std::int64_t RanksOfReplica(const ParallelDegrees& degrees) {
   return Product({degrees.tp, degrees.cp, degrees.pp});
 }
 
-LayoutPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank) {
+RankPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank) {
   CheckRank(degrees, rank);
   return {rank % degrees.tp, rank / degrees.tp % degrees.cp,
           rank / (degrees.tp * degrees.cp) % degrees.dp, rank / RanksOfStage(degrees),

@@ -25,12 +25,14 @@ constexpr std::int64_t kMib = 1 << 20;
 
 std::vector<std::int64_t> BytesOf(const std::vector<GradientBucket>& buckets) {
   std::vector<std::int64_t> bytes;
+  bytes.reserve(buckets.size());
   for (const GradientBucket& bucket : buckets) bytes.push_back(bucket.bytes);
   return bytes;
 }
 
 std::vector<Indices> IndicesOf(const std::vector<GradientBucket>& buckets) {
   std::vector<Indices> indices;
+  indices.reserve(buckets.size());
   for (const GradientBucket& bucket : buckets) indices.push_back(bucket.parameters);
   return indices;
 }
