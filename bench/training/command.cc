@@ -130,10 +130,13 @@ void Step::PrepareCases() {
             .implementation = by_mpi ? StepImplementation::kMpi : StepImplementation::kHockney,
             .executor = executor,
             .interfaces = launch_.interfaces()});
-    std::vector<Prepared*> calls;
-    for (std::size_t node = 0; node < each.graph.nodes.size(); ++node)
-      calls.push_back(each.calls->At(node));
-    each.runner = std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer);
+    std::vector<StepRunner::NodeCall> calls;
+    calls.reserve(each.graph.nodes.size());
+    for (std::size_t node = 0; node < each.graph.nodes.size(); ++node) {
+      calls.push_back({each.calls->At(node), each.calls->SignalAt(node)});
+    }
+    each.runner = std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer,
+                                               &launch_.watchdog());
   }
 }
 

@@ -96,9 +96,26 @@ void StepCalls::MakeParty(const HostGround& world_ground, const RankPlacement* p
     party.mpi = std::make_unique<MpiBaseline>(party.session);
 }
 
-void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
+std::unique_ptr<Prepared> StepCalls::PrepareCall(const StepNode& node, const Call& call,
+                                                 std::string* choice_name) {
   Party& party = *parties_[node.group];
-  const int rank = party.session.rank();
+  if (party.mpi) {
+    if (const std::string why = party.mpi->WhyNot(call); !why.empty()) {
+      throw std::invalid_argument(node.name + ": " + why);
+    }
+    *choice_name = "mpi";
+    return party.mpi->Prepare(call);
+  }
+  const RankPlacement* placement = IsOneNode(party.placement) ? nullptr : &party.placement;
+  const StepChoice choice = ChooseForStep(call.counts, call.type, placement);
+  const CallFlow flow = ChooseFlow(*choice.row, call.counts, call.type, choice.parameters,
+                                   party.ground.domain->options().limits);
+  *choice_name = choice.Name();
+  return party.ground.executor->Prepare(call, *choice.row, flow, StorePolicy::kCached);
+}
+
+void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
+  const int rank = parties_[node.group]->session.rank();
   const auto [found, is_new] = shared_.emplace(
       KeyOf(node),
       Shared{.set = BufferSet(Layout(node.counts, node.type, Cut{}), rank, false, room),
@@ -112,20 +129,12 @@ void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
   call.input = shared.set.input().data();
   call.output = shared.set.output().data();
   shared.set.Refresh();
-  if (party.mpi) {
-    if (const std::string why = party.mpi->WhyNot(call); !why.empty()) {
-      throw std::invalid_argument(node.name + ": " + why);
-    }
-    shared.prepared = party.mpi->Prepare(call);
-    shared.choice = "mpi";
-    return;
-  }
-  const RankPlacement* placement = IsOneNode(party.placement) ? nullptr : &party.placement;
-  const StepChoice choice = ChooseForStep(node.counts, node.type, placement);
-  const CallFlow flow = ChooseFlow(*choice.row, node.counts, node.type, choice.parameters,
-                                   party.ground.domain->options().limits);
-  shared.prepared = party.ground.executor->Prepare(call, *choice.row, flow, StorePolicy::kCached);
-  shared.choice = choice.Name();
+  shared.prepared = PrepareCall(node, call, &shared.choice);
+  if (node.stream != StepStream::kPipeline) return;
+  Call signal = call;
+  signal.counts = EvenCounts(call.shape, 1);
+  std::string same;
+  shared.signal = PrepareCall(node, signal, &same);
 }
 
 void StepCalls::FillGradients(std::uint64_t seed) {

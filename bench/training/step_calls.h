@@ -40,6 +40,10 @@ class StepCalls {
   Prepared* At(std::size_t node) const {
     return nodes_[node] == nullptr ? nullptr : nodes_[node]->prepared.get();
   }
+  // Between stages of a pipeline, a message of one element in place of the node's; else null.
+  Prepared* SignalAt(std::size_t node) const {
+    return nodes_[node] == nullptr ? nullptr : nodes_[node]->signal.get();
+  }
   // What does it: "ring", "hierarchical(direct,ring)", "mpi".
   const std::string& ChoiceOf(std::size_t node) const { return nodes_[node]->choice; }
 
@@ -68,12 +72,15 @@ class StepCalls {
     std::string choice = {};
     BufferSet set;
     std::unique_ptr<Prepared> prepared = {};
+    std::unique_ptr<Prepared> signal = {};
     bool is_gradient = false;
   };
 
   static Key KeyOf(const StepNode& node);
   void MakeParty(const HostGround& world_ground, const RankPlacement* placement, std::size_t group);
   std::size_t PlaceBuffers(std::size_t group);
+  std::unique_ptr<Prepared> PrepareCall(const StepNode& node, const Call& call,
+                                        std::string* choice_name);
   void Prepare(const StepNode& node, std::span<std::byte> room);
 
   Session& world_;

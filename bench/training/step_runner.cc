@@ -15,10 +15,12 @@ struct OtherThreadFailed {};
 
 }  // namespace
 
-StepRunner::StepRunner(const StepGraph& graph, std::vector<Prepared*> calls, Computer& computer)
+StepRunner::StepRunner(const StepGraph& graph, std::vector<NodeCall> calls, Computer& computer,
+                       Watchdog* watchdog)
     : graph_(graph),
       calls_(std::move(calls)),
       computer_(computer),
+      watchdog_(watchdog),
       done_(graph.nodes.size()),
       ends_(graph.nodes.size()),
       times_(graph.nodes.size()),
@@ -77,14 +79,21 @@ void StepRunner::Communicate() {
     const StepNode& node = graph_.nodes[i];
     if (node.kind != StepKind::kCollective) continue;
     const StepClock::time_point ready = WaitFor(node);
-    if (part_ == StepPart::kComputing) {
+    Prepared* const call = part_ == StepPart::kComputing ? calls_[i].signal : calls_[i].call;
+    if (call == nullptr) {
       Finish(i, ready, ready);
       continue;
     }
     const StepClock::time_point begin = StepClock::now();
-    calls_[i]->Run();
+    RunCall(*call);
     Finish(i, begin, StepClock::now());
   }
+}
+
+void StepRunner::RunCall(Prepared& call) {
+  if (watchdog_ != nullptr) watchdog_->Arm("a collective of the step");
+  call.Run();
+  if (watchdog_ != nullptr) watchdog_->Disarm();
 }
 
 void StepRunner::CommunicateForever() {

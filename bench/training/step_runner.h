@@ -10,6 +10,7 @@
 
 #include "bench/training/compute.h"
 #include "collectives/executors/executor.h"
+#include "topology/watchdog.h"
 #include "tuner/training/simulate_step.h"
 #include "tuner/training/step_graph.h"
 
@@ -18,7 +19,8 @@ namespace hockney {
 // Which half of a step is left out.
 enum class StepPart : std::uint8_t {
   kWhole,
-  kComputing,      // collectives are over at once
+  kComputing,  // collectives are over at once, but that stages of a pipeline still wait for each
+               // other
   kCommunication,  // computing is
 };
 
@@ -26,9 +28,17 @@ enum class StepPart : std::uint8_t {
 // communicates, and each waits for what the graph says. Not to be used by two threads.
 class StepRunner {
  public:
-  // `calls` has a collective for every node that is one, null for the others. All arguments outlive
-  // the runner.
-  StepRunner(const StepGraph& graph, std::vector<Prepared*> calls, Computer& computer);
+  // What a node calls, null where it does not; `signal` in its place where communication is left
+  // out.
+  struct NodeCall {
+    Prepared* call = nullptr;
+    Prepared* signal = nullptr;
+  };
+
+  // `calls` are of the nodes. Calls are guarded by `watchdog` if there is one. All arguments
+  // outlive the runner.
+  StepRunner(const StepGraph& graph, std::vector<NodeCall> calls, Computer& computer,
+             Watchdog* watchdog = nullptr);
   StepRunner(const StepRunner&) = delete;
   StepRunner& operator=(const StepRunner&) = delete;
   ~StepRunner();
@@ -43,6 +53,7 @@ class StepRunner {
  private:
   void Compute();
   void Communicate();
+  void RunCall(Prepared& call);
   void CommunicateForever();
   // Waits for what the node needs and returns when that was done.
   StepClock::time_point WaitFor(const StepNode& node);
@@ -50,8 +61,9 @@ class StepRunner {
   void Fail();
 
   const StepGraph& graph_;
-  std::vector<Prepared*> calls_;
+  std::vector<NodeCall> calls_;
   Computer& computer_;
+  Watchdog* watchdog_;
   StepPart part_ = StepPart::kWhole;
   std::uint32_t step_ = 0;
   StepClock::time_point start_;

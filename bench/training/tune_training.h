@@ -13,8 +13,8 @@ namespace hockney {
 struct TrainingTexts {
   std::string model;  // of the training; empty: not asked for
   StepTexts step;
-  std::vector<std::string> runs;   // with step.csv, or none
-  std::string fitted;              // model.json
+  std::vector<std::string> runs;        // with step.csv, or none
+  std::string fitted;                   // model.json
   std::optional<RankShape> shape = {};  // where no run says it
   std::string nodes_per_rack;
   std::string out;  // training.json; empty: in the first run

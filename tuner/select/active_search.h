@@ -17,7 +17,7 @@ struct SearchOptions {
   // of them.
   double near = 0.5;
   // A choice is good enough that is at most this much slower than the fastest.
-  double good = 0.03;
+  double good = 0.05;
   std::size_t most_launches = 3;  // of one choice at one size
 };
 

@@ -125,7 +125,7 @@ std::int64_t RanksOfReplica(const ParallelDegrees& degrees) {
   return Product({degrees.tp, degrees.cp, degrees.pp});
 }
 
-RankPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank) {
+LayoutPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank) {
   CheckRank(degrees, rank);
   return {rank % degrees.tp, rank / degrees.tp % degrees.cp,
           rank / (degrees.tp * degrees.cp) % degrees.dp, rank / RanksOfStage(degrees),

@@ -43,7 +43,7 @@ struct StridedGroup {
 };
 
 // The place of a rank in each dimension.
-struct RankPlace {
+struct LayoutPlace {
   std::int64_t tp = 0;
   std::int64_t cp = 0;
   std::int64_t dp = 0;
@@ -66,7 +66,7 @@ std::int64_t RanksOfWorld(const ParallelDegrees& degrees);
 std::int64_t RanksOfReplica(const ParallelDegrees& degrees);
 
 // Both throw std::invalid_argument for a rank that the world does not have.
-RankPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank);
+LayoutPlace PlaceOf(const ParallelDegrees& degrees, std::int64_t rank);
 StridedGroup GroupOf(const ParallelDegrees& degrees, ParallelDimension dimension,
                      std::int64_t rank);
 

@@ -115,7 +115,7 @@ TEST(RankLayoutTest, GroupsPartitionTheWorldAndHoldTheirRank) {
 TEST(RankLayoutTest, PlacesAreThoseInTheGroups) {
   const ParallelDegrees degrees{2, 3, 4, 5, 2, 1};
   for (std::int64_t rank = 0; rank < RanksOfWorld(degrees); ++rank) {
-    const RankPlace place = PlaceOf(degrees, rank);
+    const LayoutPlace place = PlaceOf(degrees, rank);
     EXPECT_EQ(rank, place.tp + 2 * (place.cp + 3 * (place.dp + 4 * place.pp)));
     EXPECT_EQ(Members(GroupOf(degrees, kTensor, rank))[place.tp], rank);
     EXPECT_EQ(Members(GroupOf(degrees, kContext, rank))[place.cp], rank);
