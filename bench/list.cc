@@ -14,6 +14,9 @@
 #include "bench/text_table.h"
 #include "collectives/algorithms.h"
 #include "tuner/bandwidth.h"
+#include "tuner/training/model_presets.h"
+#include "tuner/training/read_model_description.h"
+#include "tuner/training/step_times.h"
 
 namespace hockney {
 namespace {
@@ -29,6 +32,57 @@ struct ListOptions {
 };
 
 // One part of the answer: for people and as JSON.
+// Built-in models of training steps, and the accelerators that time them.
+Rows ModelRows() {
+  Rows rows = {{"model", "parameters", "tensors", "layers", "hidden", "tokens/sample",
+                "forward TFLOP/sample"}};
+  for (const std::string& name : ListModelPresets()) {
+    const ModelDescription model = ReadModelDescription(name, {});
+    const auto& shape = model.transformer;
+    double flops = 0;
+    for (const ModelUnit& unit : model.units) flops += unit.forward_flops;
+    rows.push_back(
+        {name, std::to_string(TotalElements(model)), std::to_string(model.parameters.size()),
+         shape ? std::to_string(shape->layers) : "-", shape ? std::to_string(shape->hidden) : "-",
+         std::to_string(model.tokens_per_sample), fmt::format("{:.4g}", flops / 1e12)});
+  }
+  return rows;
+}
+
+nlohmann::ordered_json ModelJson() {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const std::string& name : ListModelPresets()) {
+    const ModelDescription model = ReadModelDescription(name, {});
+    json.push_back({{"name", name},
+                    {"parameters", TotalElements(model)},
+                    {"tensors", model.parameters.size()},
+                    {"source", model.source}});
+  }
+  return json;
+}
+
+Rows DeviceRows() {
+  Rows rows = {{"device", "16-bit TFLOP/s", "float32 TFLOP/s", "memory GB/s", "source"}};
+  for (const Accelerator& each : AllAccelerators()) {
+    rows.push_back({std::string(each.name), fmt::format("{:g}", each.half_flops / 1e12),
+                    fmt::format("{:g}", each.single_flops / 1e12),
+                    fmt::format("{:g}", each.memory_Bps / 1e9), std::string(each.source)});
+  }
+  return rows;
+}
+
+nlohmann::ordered_json DeviceJson() {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const Accelerator& each : AllAccelerators()) {
+    json.push_back({{"name", each.name},
+                    {"half_flops", each.half_flops},
+                    {"single_flops", each.single_flops},
+                    {"memory_Bps", each.memory_Bps},
+                    {"source", each.source}});
+  }
+  return json;
+}
+
 struct Part {
   const char* name;
   Rows (*rows)();
@@ -146,6 +200,8 @@ constexpr Part kParts[] = {
     {"ops", OpRows, OpJson},
     {"implementations", ImplementationRows, ImplementationJson},
     {"clusters", ClusterRows, ClusterJson},
+    {"models", ModelRows, ModelJson},
+    {"devices", DeviceRows, DeviceJson},
 };
 
 int Run(const ListOptions& options) {
@@ -169,7 +225,8 @@ void CheckWhat(const std::string& text) {
   if (std::find(names.begin(), names.end(), text) != names.end()) return;
   const auto close = Suggest(text, names);
   FailOption("what to list", text,
-             fmt::format("all, collectives, algorithms, types, ops, implementations or clusters{}",
+             fmt::format("all, collectives, algorithms, types, ops, implementations, clusters, "
+                         "models or devices{}",
                          close ? fmt::format("; did you mean \"{}\"?", *close) : ""));
 }
 
@@ -190,11 +247,13 @@ Runner AddList(CLI::App& program) {
             CheckWhat(text);
             options->what = text;
           },
-          "all, collectives, algorithms, types, ops, implementations or clusters")
+          "all, collectives, algorithms, types, ops, implementations, clusters, models or devices")
       ->type_name("")
       ->default_str(options->what);
   command.add_flag_callback(
       "--clusters", [options] { options->what = "clusters"; }, "The same as \"clusters\"");
+  command.add_flag_callback(
+      "--models", [options] { options->what = "models"; }, "The same as \"models\"");
   command.add_flag("--json", options->json, "Print JSON");
   return [options](Launch&) { return Run(*options); };
 }

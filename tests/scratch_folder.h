@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 namespace hockney::testing {
@@ -26,6 +27,11 @@ class ScratchFolder {
     return name.empty() ? path_.string() : (path_ / name).string();
   }
   const std::filesystem::path& path() const { return path_; }
+  // Writes a file of that name and returns its path.
+  std::string Write(const std::string& name, const std::string& text) const {
+    std::ofstream(path_ / name, std::ios::binary) << text;
+    return Path(name);
+  }
 
  private:
   std::filesystem::path path_;

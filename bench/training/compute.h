@@ -27,7 +27,7 @@ class Computer {
 // late, as it would not on a device.
 class EmulatedComputer : public Computer {
  public:
-  void Start(StepClock::time_point now) override { free_at_ = now; }
+  void Start(StepClock::time_point now) override;
   StepClock::time_point Run(const StepNode& node, StepClock::time_point ready) override;
   std::string Describe() const override { return "emulated"; }
 

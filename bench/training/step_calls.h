@@ -44,6 +44,8 @@ class StepCalls {
   Prepared* SignalAt(std::size_t node) const {
     return nodes_[node] == nullptr ? nullptr : nodes_[node]->signal.get();
   }
+  // What the node's buffers are.
+  const Call& CallAt(std::size_t node) const { return nodes_[node]->call; }
   // What does it: "ring", "hierarchical(direct,ring)", "mpi".
   const std::string& ChoiceOf(std::size_t node) const { return nodes_[node]->choice; }
 

@@ -10,8 +10,12 @@
 namespace hockney {
 namespace {
 
-constexpr double kLeastBurst = 4096;      // bytes: less is the scatter of the fit
-constexpr double kClearlySlower = 1.5;    // beta behind a bucket over beta before it
+constexpr double kLeastBurst = 4096;    // bytes: less is the scatter of the fit
+constexpr double kClearlySlower = 1.5;  // beta behind a bucket over beta before it
+// Of the last segment's beta. While a message comes back the bucket of the way there fills up, so
+// messages that go to and fro half drain it: around the bucket's size they seem to have twice the
+// rate.
+constexpr double kHalfDrained = 0.4;
 constexpr double kDuplexMatters = 1.1;    // time of both directions over that of one
 constexpr double kSharedBySeveral = 1.3;  // rate of all pairs over that of one, from which on pairs
                                           // do not share one link
@@ -64,7 +68,11 @@ LinkShape ShapeOfLink(const PiecewiseLine& line) {
                   .connection_bytes_per_second = 1 / last.beta_seconds_per_byte,
                   .bytes_per_second = 1 / last.beta_seconds_per_byte};
   if (segments.size() < 2) return shape;
-  const Segment& before = segments[segments.size() - 2];
+  std::size_t number = segments.size() - 2;
+  while (number > 0 &&
+         segments[number].beta_seconds_per_byte > kHalfDrained * last.beta_seconds_per_byte)
+    --number;
+  const Segment& before = segments[number];
   const double slower = last.beta_seconds_per_byte / before.beta_seconds_per_byte;
   if (slower < kClearlySlower) return shape;
   // Both lines meet where the bucket is empty; on the way there it was filled at the rate.

@@ -29,6 +29,20 @@ TEST(MachineOfModelTest, ABendIsABucketThatFillsWhileItEmpties) {
   EXPECT_NEAR(shape.burst_bytes, 125000 * 0.9, 1);
 }
 
+// Messages that go to and fro half fill the bucket of one way while the other is under way.
+TEST(MachineOfModelTest, AHalfDrainedBucketIsNoRateOfItsOwn) {
+  const double second = 20e-6 + 20000 * (1e-9 - 5e-9);
+  const LinkShape shape = ShapeOfLink(
+      PiecewiseLine({{.begin_bytes = 0, .alpha_seconds = 20e-6, .beta_seconds_per_byte = 1e-9},
+                     {.begin_bytes = 20000, .alpha_seconds = second, .beta_seconds_per_byte = 5e-9},
+                     {.begin_bytes = 250000,
+                      .alpha_seconds = second + 250000 * (5e-9 - 1e-8),
+                      .beta_seconds_per_byte = 1e-8}}));
+  EXPECT_NEAR(shape.connection_bytes_per_second, 1e9, 1);
+  EXPECT_NEAR(shape.bytes_per_second, 1e8, 1);
+  EXPECT_NEAR(shape.burst_bytes, (20000 * 4 + 250000 * 5) / 9.0 * 0.9, 1);
+}
+
 TEST(MachineOfModelTest, AStraightLineHasNoBucket) {
   const LinkShape shape = ShapeOfLink(
       PiecewiseLine({{.begin_bytes = 0, .alpha_seconds = 1e-6, .beta_seconds_per_byte = 1e-9}}));
