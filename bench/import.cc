@@ -18,6 +18,7 @@
 #include "bench/sizes.h"
 #include "tuner/import/link_rows.h"
 #include "tuner/import/read_log.h"
+#include "tuner/plugin/tuner_abi.h"
 #include "tuner/records.h"
 
 namespace hockney {
@@ -33,6 +34,8 @@ struct Texts {
   std::string nodes;
   std::string collective;
   std::string size;
+  std::string nccl_algorithm;
+  std::string nccl_protocol;
   std::string out;
 };
 
@@ -93,6 +96,15 @@ ImportAnswers ReadAnswers(const Texts& texts) {
     answers.nodes = static_cast<int>(ParseCount("--nodes", texts.nodes, 1));
   }
   if (!texts.size.empty()) answers.size_bytes = ParseSize("--size", texts.size);
+  if (texts.nccl_algorithm.empty() != texts.nccl_protocol.empty()) {
+    throw UsageError("--nccl-algorithm and --nccl-protocol: expected both or neither");
+  }
+  if (!texts.nccl_algorithm.empty()) {
+    answers.nccl_algorithm = tuner_abi::kAlgorithms[ParseChoice(
+        "--nccl-algorithm", texts.nccl_algorithm, tuner_abi::kAlgorithms)];
+    answers.nccl_protocol = tuner_abi::kProtocols[ParseChoice(
+        "--nccl-protocol", texts.nccl_protocol, tuner_abi::kProtocols)];
+  }
   return answers;
 }
 
@@ -222,6 +234,9 @@ Runner AddImport(CLI::App& program) {
                      "Collective, where a table of nccl-tests leaves it open");
   command.add_option("--size", texts->size,
                      "Bytes of a message, of ucx_perftest without a batch file");
+  command.add_option("--nccl-algorithm", texts->nccl_algorithm,
+                     "What NCCL_ALGO was, of logs of NCCL: rules for NCCL can be made of these");
+  command.add_option("--nccl-protocol", texts->nccl_protocol, "What NCCL_PROTO was");
   command.add_option("--out", texts->out,
                      "The folder to make; several tables become FOLDER-1, FOLDER-2, ... Default: "
                      "hockney-runs/<UTC>_import");

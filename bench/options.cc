@@ -223,4 +223,12 @@ std::vector<int> ParseInts(const char* option, const std::string& text, std::uin
   return values;
 }
 
+int ParseChoice(const char* option, const std::string& text,
+                std::span<const std::string_view> names) {
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end())
+    FailOption(option, text, fmt::format("one of {}", fmt::join(names, " ")));
+  return static_cast<int>(found - names.begin());
+}
+
 }  // namespace hockney

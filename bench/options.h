@@ -76,16 +76,8 @@ std::optional<std::string_view> Suggest(std::string_view text,
 // Whole numbers of 1 to `most`, comma-separated.
 std::vector<int> ParseInts(const char* option, const std::string& text, std::uint64_t most);
 
-// Returns the index of `text` among the names.
-template <std::size_t n>
-int ParseChoice(const char* option, const std::string& text, const std::string_view (&names)[n]) {
-  const auto* const found = std::find(names, names + n, text);
-  if (found == names + n) {
-    std::string accepted = "one of";
-    for (const std::string_view name : names) accepted += " " + std::string(name);
-    FailOption(option, text, accepted);
-  }
-  return static_cast<int>(found - names);
-}
+// Returns the index of `text` among the names. Throws UsageError listing them.
+int ParseChoice(const char* option, const std::string& text,
+                std::span<const std::string_view> names);
 
 }  // namespace hockney

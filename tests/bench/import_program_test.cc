@@ -70,6 +70,35 @@ TEST(ImportProgramTest, BothPlacementsAreFitted) {
   EXPECT_EQ(ReadJson(out + "/model.json")["algorithms"].size(), 2U);
 }
 
+TEST(ImportProgramTest, ALogOfNcclIsFittedAndGivesRulesWhereItsAlgorithmIsNamed) {
+  const ScratchFolder folder;
+  const std::string plain = folder.Path("plain");
+  ASSERT_EQ(RunProgram("import " + Log("nccl-all_reduce-8xH100.log") + " --out " + plain).exit_code,
+            0);
+  const Outcome none = RunProgram("tune " + plain + " --export nccl");
+  EXPECT_THAT(none.out, HasSubstr("no file for NCCL"));
+  const std::string named = folder.Path("named");
+  ASSERT_EQ(RunProgram("import " + Log("nccl-all_reduce-8xH100.log") +
+                       " --nccl-algorithm nvls --nccl-protocol simple --out " + named)
+                .exit_code,
+            0);
+  EXPECT_EQ(RunProgram("fit " + named).exit_code, 0);
+  EXPECT_EQ(RunProgram("tune " + named + " --export nccl").exit_code, 0);
+  std::ifstream rules(named + "/exports/nccl_tuner.csv");
+  const std::string text((std::istreambuf_iterator<char>(rules)), {});
+  EXPECT_THAT(text, HasSubstr("allreduce,"));
+  EXPECT_THAT(text, HasSubstr(",nvls,simple,"));
+  EXPECT_EQ(RunProgram("import " + Log("nccl-all_reduce-8xH100.log") +
+                       " --nccl-algorithm ring --out " + folder.Path("x"))
+                .exit_code,
+            2);
+  const Outcome unknown =
+      RunProgram("import " + Log("nccl-all_reduce-8xH100.log") +
+                 " --nccl-algorithm rings --nccl-protocol simple --out " + folder.Path("y"));
+  EXPECT_EQ(unknown.exit_code, 2);
+  EXPECT_THAT(unknown.err, HasSubstr("--nccl-algorithm: \"rings\": expected one of tree ring"));
+}
+
 TEST(ImportProgramTest, PingPongBecomesALink) {
   const ScratchFolder folder;
   const std::string out = folder.Path("ucx");

@@ -152,6 +152,10 @@ std::vector<SweepRow> CompleteRows(ImportedTable& table, const ImportAnswers& an
     SweepRow& row = rows.emplace_back(each.row);
     row.collective = collective;
     row.implementation = table.implementation;
+    if (row.implementation == "nccl" && !answers.nccl_algorithm.empty()) {
+      row.algorithm = row.requested_algorithm = answers.nccl_algorithm;
+      row.protocol = answers.nccl_protocol;
+    }
     row.parameters = ParametersOf(table, each.row);
     row.ranks = *table.ranks;
     row.nodes = table.nodes;

@@ -67,6 +67,9 @@ struct ImportAnswers {
   std::string library = {};
   std::optional<DataType> dtype = {};
   std::optional<std::uint64_t> size_bytes = {};
+  // What NCCL was told to use (NCCL_ALGO, NCCL_PROTO), which no log says; both or neither.
+  std::string nccl_algorithm = {};
+  std::string nccl_protocol = {};
 };
 
 // Parts the table where its sizes start again, so that no two runs become one series; types, ops
