@@ -28,6 +28,8 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr double kDefaultCap = 25.0 * 1024 * 1024;
+constexpr double kTellableMs = 15;  // less exposed time is of the size of what disturbs it
+constexpr double kNear = 0.1;
 
 std::string Ms(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
 std::string Percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
@@ -130,11 +132,17 @@ std::string TrainingTuner::ErrorsText() {
                                                   "measured_ms", "predicted_ms", "error",
                                                   "exposed_ms", "predicted"}};
   std::vector<double> errors;
+  std::size_t exposing = 0;
+  std::size_t near = 0;
   for (const StepRow& row : measured_) {
     if (row.status != Status::kOk || !row.step_ms_median || row.compute != "emulate") continue;
     const StepShares shares = PredictStep(row, MachineFor(row)).shares;
     const double error = shares.step * 1e3 / *row.step_ms_median - 1;
     errors.push_back(std::abs(error));
+    if (*row.exposed_ms >= kTellableMs) {
+      ++exposing;
+      if (std::abs(shares.exposed * 1e3 / *row.exposed_ms - 1) <= kNear) ++near;
+    }
     errors_.push_back({{"sharding", row.sharding},
                        {"parallel", row.parallel},
                        {"measured_ms", *row.step_ms_median},
@@ -149,10 +157,13 @@ std::string TrainingTuner::ErrorsText() {
   if (errors.empty()) return "";
   double sum = 0;
   for (const double error : errors) sum += error;
-  return fmt::format("\n{}{} measured steps: mean error {:.1f} %, largest {:.1f} %\n",
-                     FormatTable(table), errors.size(),
-                     100 * sum / static_cast<double>(errors.size()),
-                     100 * *std::max_element(errors.begin(), errors.end()));
+  return fmt::format(
+      "\n{}{} measured steps: mean error {:.1f} %, largest {:.1f} %; exposed time within {:.0f} % "
+      "in {} of {} that expose {:g} ms "
+      "or more\n",
+      FormatTable(table), errors.size(), 100 * sum / static_cast<double>(errors.size()),
+      100 * *std::max_element(errors.begin(), errors.end()), 100 * kNear, near, exposing,
+      kTellableMs);
 }
 
 void TrainingTuner::WriteExports(const BucketChoice& choice, const fs::path& folder) const {
