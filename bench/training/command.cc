@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -31,6 +33,9 @@
 namespace hockney {
 namespace {
 
+constexpr const char* kUnfinished = "step_unfinished.csv";
+constexpr double kWorthSaying = 10;  // seconds
+
 // As typed.
 struct Texts {
   StepTexts step;
@@ -44,6 +49,17 @@ struct Texts {
   TopologySources sources;
   RankOptions ranks;
 };
+
+// Throws InputError for the folder of another command, whose run.json would be lost.
+void RequireStepFolder(const std::filesystem::path& path) {
+  std::ifstream file(path / "run.json");
+  const auto run = nlohmann::json::parse(file, nullptr, false);
+  const std::string command = run.is_object() ? run.value("command", "") : "";
+  if (command.empty() || command == "step") return;
+  throw InputError(
+      fmt::format("--out: {} is a run of hockney {}: expected one of hockney step, or a new folder",
+                  path.string(), command));
+}
 
 class Step {
  public:
@@ -63,6 +79,7 @@ class Step {
   void PrepareCases();
   void OpenFolder();
   void WriteRun(const char* outcome, std::optional<ExitCode> code);
+  void KeepRows(int done, int rounds, double seconds);
   void WriteResults();
 
   Session& session_;
@@ -160,6 +177,7 @@ void Step::OpenFolder() {
     const auto path = texts_.out.empty() ? DefaultRunPath("step", std::chrono::system_clock::now())
                                          : std::filesystem::path(texts_.out);
     const bool adds = texts_.append && std::filesystem::exists(path);
+    if (adds) RequireStepFolder(path);
     folder_ = adds ? RunFolder::Append(path, {{"hockney", "step"}})
                    : RunFolder::Create(path, {{"hockney", "step"}});
     WriteRun("running", std::nullopt);
@@ -167,11 +185,24 @@ void Step::OpenFolder() {
   LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
 }
 
+// What there is so far, for whoever loses a rank later; and after the first round, how long it will
+// take.
+void Step::KeepRows(int done, int rounds, double seconds) {
+  std::string text = NamesLine<StepRow>();
+  for (const StepCase& each : cases_) text += RowLine(each.row);
+  folder_->WriteText(kUnfinished, text);
+  const double left = seconds / done * (rounds - done);
+  if (done != 1 || left < kWorthSaying) return;
+  fmt::print(stderr, "hockney step: {} configuration{}, about {:.0f} s\n", cases_.size(),
+             cases_.size() == 1 ? "" : "s", left);
+}
+
 void Step::WriteResults() {
   std::vector<StepRow> rows;
   rows.reserve(cases_.size());
   for (const StepCase& each : cases_) rows.push_back(each.row);
   folder_->AppendSteps(rows);
+  std::filesystem::remove(folder_->path() / kUnfinished);
   const StepPlan& plan = cases_.front().plan;
   fmt::print("{}: {} parameters, {}, {} of {} ranks, compute {}\n\n", plan.model.name,
              TotalElements(plan.model), Text(plan.degrees), Name(plan.sharding), row_.ranks,
@@ -199,9 +230,16 @@ int Step::Run() {
   OpenFolder();
   launch_.watchdog().SetActivity("steps");
   PrepareCases();
-  const bool finished =
-      MeasureSteps(session_, *barrier_, cases_,
-                   {.steps = texts_.steps, .warmups = texts_.warmups, .seed = texts_.seed});
+  const auto begin = StepClock::now();
+  const auto after_round = [this, begin](int done, int rounds) {
+    if (folder_)
+      KeepRows(done, rounds, std::chrono::duration<double>(StepClock::now() - begin).count());
+  };
+  const bool finished = MeasureSteps(session_, *barrier_, cases_,
+                                     {.steps = texts_.steps,
+                                      .warmups = texts_.warmups,
+                                      .seed = texts_.seed,
+                                      .after_round = after_round});
   std::int64_t errors = 0;
   for (const StepCase& each : cases_) errors += each.row.data_errors;
   const ExitCode code = !finished    ? ExitCode::kInterrupted
@@ -230,6 +268,7 @@ StepRow ReadRow(const Texts& texts) {
         "--implementation nccl: steps on GPUs are not built yet; expected hockney or mpi");
   }
   row.implementation = texts.implementation;
+  ReadBucketSweep(texts.step, row.bucket_cap_bytes, 1);  // so that all ranks hear of a bad one now
   return row;
 }
 

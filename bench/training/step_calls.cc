@@ -125,7 +125,9 @@ void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
   call.shape = {node.counts.collective, node.counts.ranks, node.counts.root};
   call.counts = node.counts;
   call.type = node.type;
-  call.op = node.is_gradient ? ReduceOp::kAvg : ReduceOp::kSum;
+  // MPI has no mean; frameworks divide before or after the sum.
+  const bool takes_mean = node.is_gradient && options_.implementation != StepImplementation::kMpi;
+  call.op = takes_mean ? ReduceOp::kAvg : ReduceOp::kSum;
   call.input = shared.set.input().data();
   call.output = shared.set.output().data();
   shared.set.Refresh();

@@ -22,10 +22,11 @@ class StepMeasurement {
  private:
   double RunPart(StepCase& each, StepPart part);
   void CheckStep(StepCase& each, std::uint64_t seed);
-  void RunRound(bool counts);
+  bool RunRound(bool counts);
   bool IsInterrupted();
   void KeepTimes(std::size_t number);
   void FillRow(StepCase& each, std::size_t number);
+  void FillRows();
 
   Session& world_;
   Prepared& barrier_;
@@ -65,7 +66,8 @@ void StepMeasurement::CheckStep(StepCase& each, std::uint64_t seed) {
     each.row.reason = mine.reason.empty() ? "gradients of other ranks" : mine.reason;
 }
 
-void StepMeasurement::RunRound(bool counts) {
+// Returns false if the user ended it.
+bool StepMeasurement::RunRound(bool counts) {
   std::vector<std::size_t> order(cases_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::shuffle(order.begin(), order.end(), random_);
@@ -76,11 +78,14 @@ void StepMeasurement::RunRound(bool counts) {
       times_[number].emplace_back(each.runner->times().begin(), each.runner->times().end());
     const double computing = RunPart(each, StepPart::kComputing);
     const double communication = RunPart(each, StepPart::kCommunication);
-    if (!counts) continue;
-    each.whole.push_back(whole);
-    each.computing.push_back(computing);
-    each.communication.push_back(communication);
+    if (counts) {
+      each.whole.push_back(whole);
+      each.computing.push_back(computing);
+      each.communication.push_back(communication);
+    }
+    if (IsInterrupted()) return false;
   }
+  return true;
 }
 
 // Rank 0 says, so that all agree.
@@ -122,18 +127,28 @@ void StepMeasurement::FillRow(StepCase& each, std::size_t number) {
   KeepTimes(number);
 }
 
+void StepMeasurement::FillRows() {
+  for (std::size_t i = 0; i < cases_.size(); ++i) FillRow(cases_[i], i);
+}
+
 bool StepMeasurement::Run() {
   times_.resize(cases_.size());
   for (StepCase& each : cases_) CheckStep(each, options_.seed);
   bool goes_on = !IsInterrupted();
-  for (int round = 0; goes_on && round < options_.warmups + options_.steps; ++round) {
-    RunRound(round >= options_.warmups);
-    goes_on = !IsInterrupted();
+  const int rounds = options_.warmups + options_.steps;
+  for (int round = 0; goes_on && round < rounds; ++round) {
+    goes_on = RunRound(round >= options_.warmups);
+    FillRows();
+    if (options_.after_round) options_.after_round(round + 1, rounds);
   }
   if (goes_on) {
     for (StepCase& each : cases_) CheckStep(each, options_.seed + 1);
   }
-  for (std::size_t i = 0; i < cases_.size(); ++i) FillRow(cases_[i], i);
+  for (StepCase& each : cases_) {
+    if (!each.whole.empty() || each.row.status != Status::kOk) continue;
+    each.row.status = Status::kSkipped;
+    each.row.reason = "interrupted before its first step";
+  }
   return goes_on;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,8 @@ struct MeasureOptions {
   int steps = 10;
   int warmups = 2;
   std::uint64_t seed = 1;
+  // After every round, of so many; the rows then hold what there is.
+  std::function<void(int done, int rounds)> after_round = {};
 };
 
 // Measures the cases round by round, in an order that changes, each as a whole, without

@@ -39,7 +39,8 @@ std::string StepTable(std::span<const StepCase> cases) {
   return FormatTable(table) +
          "compute_ms: the step without communication; communication_ms: without computing; "
          "exposed: step - compute; hidden: "
-         "communication - exposed\n";
+         "communication - exposed, below 0 where "
+         "collectives take longer in the step than alone\n";
 }
 
 std::string BucketTable(const StepCase& step) {

@@ -34,6 +34,12 @@ constexpr double kNear = 0.1;
 std::string Ms(double seconds) { return fmt::format("{:.2f}", seconds * 1e3); }
 std::string Percent(double share) { return fmt::format("{:+.1f} %", share * 100); }
 
+// Whether gradients are reduced in buckets at all.
+bool BucketsMatter(const StepPlan& plan) {
+  const bool gathers = plan.sharding == Sharding::kZero3 || plan.sharding == Sharding::kHybrid;
+  return !gathers && plan.degrees.dp * plan.degrees.cp > 1;
+}
+
 class TrainingTuner {
  public:
   explicit TrainingTuner(const TrainingTexts& texts) : texts_(texts) {}
@@ -177,6 +183,10 @@ void TrainingTuner::WriteExports(const BucketChoice& choice, const fs::path& fol
     if (found == all.end())
       FailOption("--export", name,
                  "with --training one of ddp, fsdp, megatron, deepspeed, horovod");
+    if (name != "fsdp" && !BucketsMatter(plan)) {
+      throw UsageError(
+          fmt::format("--export {}: this step has no buckets that it could set", name));
+    }
     fs::create_directories(folder / "exports");
     const std::string path = (folder / "exports" / std::string(found->file_name)).string();
     const std::string text = found->text(plan, cap);
@@ -224,6 +234,10 @@ int TrainingTuner::Run() {
     fmt::print("\nbucket cap {}: step {} ms as predicted, {} over the default\n",
                BucketCapText(best.cap_bytes), Ms(best.step.shares.step),
                Percent(choice.buckets.front().step.shares.step / best.step.shares.step - 1));
+    if (!BucketsMatter(plan)) {
+      fmt::print("buckets change nothing here: {} has none, or one rank holds each gradient\n",
+                 row_.sharding);
+    }
     fmt::print("{}", ErrorsText());
     const fs::path folder = texts_.runs.empty() ? fs::path(".") : fs::path(texts_.runs.front());
     const std::string out = texts_.out.empty() ? (folder / "training.json").string() : texts_.out;

@@ -74,17 +74,13 @@ BucketChoice ChooseBucket(const StepRow& row, std::span<const std::optional<std:
     bucket.buckets = with.gradient_buckets;
     bucket.measured_seconds = MeasuredSeconds(with, measured);
   }
-  double fastest = choice.buckets.front().step.shares.step;
-  for (const PredictedBucket& each : choice.buckets)
-    fastest = std::min(fastest, each.step.shares.step);
-  for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
-    if (choice.buckets[i].step.shares.step <= (1 + kBucketNoise) * fastest)
-      choice.ties.push_back(i);
+  const auto step_of = [&choice](std::size_t i) { return choice.buckets[i].step.shares.step; };
+  for (std::size_t i = 1; i < choice.buckets.size(); ++i) {
+    if (step_of(i) < step_of(choice.best)) choice.best = i;
   }
-  const auto fewer_calls = [&](std::size_t a, std::size_t b) {
-    return choice.buckets[a].buckets > choice.buckets[b].buckets;
-  };
-  choice.best = *std::max_element(choice.ties.begin(), choice.ties.end(), fewer_calls);
+  for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
+    if (step_of(i) <= (1 + kBucketNoise) * step_of(choice.best)) choice.ties.push_back(i);
+  }
   return choice;
 }
 

@@ -46,9 +46,8 @@ struct BucketChoice {
 // Steps that differ by less are as good: less than what a step's time varies by.
 inline constexpr double kBucketNoise = 0.01;
 
-// Predicts the step with every cap and picks the fastest; of those within noise of it the largest
-// cap, which makes the fewest calls. Of `measured` rows those of the same plan give the measured
-// times.
+// Predicts the step with every cap and picks the fastest. Of `measured` rows those of the same plan
+// give the measured times.
 BucketChoice ChooseBucket(const StepRow& row, std::span<const std::optional<std::int64_t>> caps,
                           std::span<const StepRow> measured, const SimMachine& machine);
 

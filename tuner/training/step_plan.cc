@@ -32,8 +32,10 @@ std::string WhyNotShared(const StepPlan& plan) {
   const std::int64_t data = plan.degrees.dp * plan.degrees.cp;
   if (plan.sharding == Sharding::kHybrid) {
     if (plan.shard_ranks < 1 || data % plan.shard_ranks != 0) {
-      return fmt::format("{} data-parallel ranks are no multiple of {} ranks a shard group", data,
-                         plan.shard_ranks);
+      return fmt::format(
+          "shard_ranks: {}: {} data-parallel ranks are no multiple of it: expected --shard-ranks "
+          "that divides them",
+          plan.shard_ranks, data);
     }
     if (plan.degrees.ep > 1) return "hybrid sharding of experts: expected ep=1";
   }

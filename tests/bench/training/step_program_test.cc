@@ -178,12 +178,13 @@ TEST(StepProgramTest, BadOptionsNameThemselves) {
       {"--parallel tp=3", "tp=3"},
       {"--parallel xx=2", "xx"},
       {"--pipeline zigzag", "pipeline: \"zigzag\": expected gpipe"},
-      {"--sharding hybrid --shard-ranks 3", "no multiple of 3"},
+      {"--sharding hybrid --shard-ranks 3", "shard_ranks: 3"},
       {"--prefetch 7", "prefetch 7: expected 0, 1 or 2"},
       {"--buckets other", "buckets: \"other\": expected rebuilt"},
       {"--efficiency 2 --device H100", "efficiency"},
       {"--device abacus", "device: \"abacus\": expected one of A100"},
       {"--dtype int9", "--dtype"},
+      {"--sweep-buckets 1,,5", "--sweep-buckets"},
       {"--expert-skew 1", "skew"},
       {"--parallel pp=2 --micro-batches 3 --pipeline interleaved --chunks 2", "micro"}};
   for (const auto& [options, message] : bad) {
@@ -195,6 +196,33 @@ TEST(StepProgramTest, BadOptionsNameThemselves) {
   EXPECT_EQ(RunProgram("step --local 2").exit_code, 2);
   EXPECT_EQ(RunProgram("step --local 2 --model gpt9").exit_code, 2);
   EXPECT_EQ(RunProgram("step --local 2 --model gpt2 --implementation nccl").exit_code, 3);
+}
+
+TEST(StepProgramTest, MpisCollectivesDoTheSameSteps) {
+  if (!RequireOrSkip("mpi", testing::HasMpirun(), "mpirun not found")) return;
+  const ScratchFolder folder;
+  for (const char* options : {"--sharding ddp", "--sharding zero1", "--sharding zero3",
+                              "--parallel pp=2 --micro-batches 2"}) {
+    const Outcome outcome =
+        testing::RunUnderMpi(2,
+                             "step --model gpt2 --scale layers=4,hidden=128,vocab=256 --seq-length "
+                             "64 --implementation mpi --steps 1 --warmups 0 "
+                             "--append --out " +
+                                 folder.Path("run") + " --layer-times " +
+                                 folder.Write("times.csv", kTimes) + " " + options);
+    ASSERT_EQ(outcome.exit_code, 0) << options << outcome.err;
+    EXPECT_EQ(ReadSteps(folder.Path("run")).back().data_errors, 0);
+  }
+}
+
+TEST(StepProgramTest, FoldersOfOtherCommandsAreNotAddedTo) {
+  const ScratchFolder folder;
+  ASSERT_EQ(
+      RunProgram("sweep all_reduce --local 2 -b 8 -e 8 -n 2 --out " + folder.Path("run")).exit_code,
+      0);
+  const Outcome outcome = RunStep(folder, 2, "");
+  EXPECT_EQ(outcome.exit_code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("is a run of hockney sweep"));
 }
 
 TEST(StepProgramTest, TuneTrainingPicksABucketAndSaysHowFarOffItWas) {

@@ -31,12 +31,12 @@ TEST(MachineOfModelTest, ABendIsABucketThatFillsWhileItEmpties) {
 
 // Messages that go to and fro half fill the bucket of one way while the other is under way.
 TEST(MachineOfModelTest, AHalfDrainedBucketIsNoRateOfItsOwn) {
-  const double second = 20e-6 + 20000 * (1e-9 - 5e-9);
+  const double second = 1e-12 + 20e-6 + 20000 * (1e-9 - 5e-9);  // rounding must not make times fall
   const LinkShape shape = ShapeOfLink(
       PiecewiseLine({{.begin_bytes = 0, .alpha_seconds = 20e-6, .beta_seconds_per_byte = 1e-9},
                      {.begin_bytes = 20000, .alpha_seconds = second, .beta_seconds_per_byte = 5e-9},
                      {.begin_bytes = 250000,
-                      .alpha_seconds = second + 250000 * (5e-9 - 1e-8),
+                      .alpha_seconds = 1e-12 + second + 250000 * (5e-9 - 1e-8),
                       .beta_seconds_per_byte = 1e-8}}));
   EXPECT_NEAR(shape.connection_bytes_per_second, 1e9, 1);
   EXPECT_NEAR(shape.bytes_per_second, 1e8, 1);

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMiB = std::int64_t{1} << 20;
 
-// One rank a node, links of 1 GB/s, messages of 100 us.
-SimMachine Machine(int ranks, double alpha = 100e-6) {
+// One rank a node, links of 1 GB/s, messages of 20 us.
+SimMachine Machine(int ranks, double alpha = 20e-6) {
   SimMachine machine;
   machine.placement = BlockPlacement(ranks, ranks);
   for (LevelCost* cost : {&machine.rack, &machine.fabric}) {
@@ -37,15 +37,18 @@ StepRow Row(const testing::ScratchFolder& folder) {
 
 const std::optional<std::int64_t> kCaps[] = {std::nullopt, 0, kMiB, 4 * kMiB, 64 * kMiB};
 
-TEST(ChooseBucketTest, TheFastestIsChosenAndOfEqualsTheOneOfFewestCalls) {
+TEST(ChooseBucketTest, TheFastestIsChosenAndWhatIsWithinNoiseIsNamed) {
   const testing::ScratchFolder folder;
   const BucketChoice choice = ChooseBucket(Row(folder), kCaps, {}, Machine(4));
   double fastest = 1e9;
   for (const PredictedBucket& each : choice.buckets)
     fastest = std::min(fastest, each.step.shares.step);
   const PredictedBucket& best = choice.buckets[choice.best];
-  EXPECT_LE(best.step.shares.step, (1 + kBucketNoise) * fastest);
-  for (const std::size_t tie : choice.ties) EXPECT_GE(choice.buckets[tie].buckets, best.buckets);
+  EXPECT_EQ(best.step.shares.step, fastest);
+  for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
+    const bool ties = std::find(choice.ties.begin(), choice.ties.end(), i) != choice.ties.end();
+    EXPECT_EQ(ties, choice.buckets[i].step.shares.step <= (1 + kBucketNoise) * fastest);
+  }
   // One bucket for all hides nothing; a bucket a tensor pays the latency 100 times.
   EXPECT_NE(choice.best, 4U);
   EXPECT_NE(choice.best, 1U);
@@ -61,7 +64,7 @@ TEST(ChooseBucketTest, CausesAddUpAndNameTheReason) {
   }
   const ExposedCauses& tensors = choice.buckets[1].step.causes;
   const ExposedCauses& all = choice.buckets[4].step.causes;
-  EXPECT_GT(tensors.latency, 10 * all.latency);
+  EXPECT_GT(tensors.latency, 2 * all.latency);
   EXPECT_GT(all.late_start, tensors.late_start + 1e-3);
   StepRow row = Row(folder);
   row.bucket_cap_bytes = kMiB;
