@@ -123,9 +123,10 @@ void Search::Bisect(std::size_t low, std::size_t high) {
 MeasuredTable Search::Run() {
   if (sizes_.empty()) return found_;
   const std::size_t last = sizes_.size() - 1;
-  MeasureSize(0, AllOf(there(0)));
-  if (last > 0) MeasureSize(last, AllOf(there(last)));
-  Bisect(0, last);
+  for (const std::size_t i : std::set<std::size_t>{0, last / 2, last})
+    MeasureSize(i, AllOf(there(i)));
+  Bisect(0, last / 2);
+  Bisect(last / 2, last);
   return found_;
 }
 

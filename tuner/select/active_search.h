@@ -22,8 +22,8 @@ struct SearchOptions {
 };
 
 // Returns what a search would have measured of the table, had it asked for one time (of a choice,
-// at a size, in a launch) after the other: first the smallest and the largest size with all
-// choices; then, as long as no choice is good enough at both of two neighbours, the size in the
+// at a size, in a launch) after the other: first the smallest, the middle and the largest size with
+// all choices; then, as long as no choice is good enough at both of two neighbours, the size in the
 // middle between them, with those choices only that came near at either. At each size all are
 // measured in the first launch and ever fewer in those that follow (successive halving). The
 // table's own order of launches is theirs.
