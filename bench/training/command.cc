@@ -262,6 +262,9 @@ StepRow ReadRow(const Texts& texts) {
   constexpr std::string_view kImplementations[] = {"hockney", "mpi", "nccl"};
   StepRow row = ReadStepOptions(texts.step);
   ParseChoice("--compute", texts.compute, kComputes);
+  if (texts.compute == "gemm") {
+    throw EnvironmentError("--compute gemm: real products are not built yet; expected emulate");
+  }
   row.compute = texts.compute;
   if (ParseChoice("--implementation", texts.implementation, kImplementations) == 2) {
     throw EnvironmentError(
@@ -284,7 +287,7 @@ Runner AddStep(CLI::App& program) {
   AddStepOptions(command, &texts->step);
   command
       .add_option("--compute", texts->compute,
-                  "emulate (wait like a busy accelerator) or gemm (real matrix products)")
+                  "emulate: wait like a busy accelerator; gemm (real products) is not built yet")
       ->capture_default_str();
   command
       .add_option("--implementation", texts->implementation,
