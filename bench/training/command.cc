@@ -153,7 +153,7 @@ void Step::PrepareCases() {
       calls.push_back({each.calls->At(node), each.calls->SignalAt(node)});
     }
     each.runner = std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer,
-                                               &launch_.watchdog());
+                                               by_mpi ? &launch_.watchdog() : nullptr);
   }
 }
 

@@ -64,7 +64,7 @@ TEST(StepCallsTest, GradientsOfEveryStrategyAreTheMeanOfAllRanks) {
 
 // Public case B22: sums of half-precision gradients overflow before they are divided.
 TEST(StepCallsTest, HalfPrecisionMeansOfLargeGradientsDoNotOverflow) {
-  constexpr std::uint16_t kThirtyThousand = 0x7753;
+  static constexpr std::uint16_t kThirtyThousand = 0x7753;
   StepRow row = Row("ddp");
   row.gradient_dtype = DataType::kFloat16;
   WithCalls(row, [&](Session& session, const StepGraph& graph, StepCalls& calls) {
