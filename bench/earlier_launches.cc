@@ -23,9 +23,15 @@ std::uint64_t CountLaunches(const std::filesystem::path& folder) {
   return run.is_null() ? 0 : run.value("launches", Json::array()).size();
 }
 
-Json EarlierLaunches(const std::filesystem::path& folder, const Json& facts) {
+Json EarlierLaunches(const std::filesystem::path& folder, const std::string& command,
+                     const Json& facts) {
   const Json run = ReadRun(folder);
   if (run.is_null()) return Json::array();
+  if (const std::string theirs = run.value("command", command); theirs != command) {
+    throw std::invalid_argument(
+        fmt::format("{}: is a run of hockney {}: expected one of hockney {}, or another --out",
+                    folder.string(), theirs, command));
+  }
   for (const char* place : kSame) {
     const Json::json_pointer pointer(place);
     if (!run.contains(pointer)) continue;

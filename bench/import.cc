@@ -46,16 +46,6 @@ struct Import {
   fs::path folder = {};
 };
 
-std::vector<std::string> CutAtCommas(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t at = 0; at <= text.size() && !text.empty();) {
-    const std::size_t end = std::min(text.find(',', at), text.size());
-    parts.push_back(text.substr(at, end - at));
-    at = end + 1;
-  }
-  return parts;
-}
-
 // Answers that may differ between tables.
 struct Lists {
   std::vector<std::string> libraries = {};

@@ -1,9 +1,8 @@
 #include "bench/last_words.h"
 
+#include <nlohmann/json.hpp>
 #include <span>
-#include <string>
 
-#include "bench/exit_codes.h"
 #include "topology/session.h"
 #include "topology/watchdog.h"
 #include "tuner/records.h"
@@ -27,6 +26,15 @@ void LeaveLastWords(Session& session, Watchdog& watchdog, const std::filesystem:
                       .lost_rank = ending.lost_rank,
                       .waiting_for = ending.waiting_for});
   });
+}
+
+void SetOutcome(nlohmann::ordered_json& run, const char* command, const std::string& outcome,
+                std::optional<ExitCode> code) {
+  run["command"] = command;
+  run["outcome"] = outcome;
+  run["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
+  run["lost_rank"] = nullptr;
+  run["waiting_for"] = nullptr;
 }
 
 }  // namespace hockney

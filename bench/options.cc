@@ -223,6 +223,16 @@ std::vector<int> ParseInts(const char* option, const std::string& text, std::uin
   return values;
 }
 
+std::vector<std::string> CutAtCommas(const std::string& text) {
+  std::vector<std::string> parts;
+  for (std::size_t at = 0; at <= text.size() && !text.empty();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    parts.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return parts;
+}
+
 int ParseChoice(const char* option, const std::string& text,
                 std::span<const std::string_view> names) {
   const auto found = std::find(names.begin(), names.end(), text);

@@ -48,6 +48,9 @@ enum class BareNumber {
 double ParseDuration(std::string_view option, std::string_view text,
                      BareNumber bare = BareNumber::kRefused);
 
+// Returns the parts of "a,b,c", empty ones too; none of an empty text.
+std::vector<std::string> CutAtCommas(const std::string& text);
+
 // Returns the entries of "a,b,c" in their order, each once, or all `names` for "all". Throws
 // UsageError for an empty entry and for one that is not in `names` (compared exactly), listing
 // `names` and the closest of them.

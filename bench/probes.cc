@@ -16,6 +16,7 @@
 
 #include "collectives/memory/host_memory.h"
 #include "topology/check.h"
+#include "topology/gather_values.h"
 #include "topology/machine.h"
 
 namespace hockney {
@@ -26,26 +27,9 @@ constexpr int kLeastSamples = 6;  // an interval of the median needs as many
 constexpr int kMostSamples = 50;
 constexpr double kBudgetSeconds = 0.4;  // a store policy
 
-template <class T>
-requires std::is_trivially_copyable_v<T> std::vector<T> Gather(Session& session, const T& mine) {
-  std::vector<T> all;
-  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(&mine, 1)))) {
-    T value{};
-    std::memcpy(&value, bytes.data(), sizeof value);
-    all.push_back(value);
-  }
-  return all;
-}
-
-double MaxOverRanks(Session& session, double mine) {
-  const std::vector<double> all = Gather(session, mine);
-  return *std::max_element(all.begin(), all.end());
-}
-
 std::size_t AffordableBytes(Session& local, std::size_t wanted) {
   const std::uint64_t available = AvailableMemory().bytes.value_or(0);
-  const std::vector<std::uint64_t> all = Gather(local, available);
-  const std::uint64_t quarter = *std::min_element(all.begin(), all.end()) / 4;
+  const std::uint64_t quarter = MinOverRanks(local, available) / 4;
   const std::size_t share = quarter / (2 * static_cast<std::size_t>(local.ranks()));
   return std::max(kLeastBytes, std::min(wanted, share) / kLeastBytes * kLeastBytes);
 }
@@ -118,7 +102,7 @@ std::string ProbeCrossMemoryAttach(Session& local) {
   if (ranks == 1) return "not applicable: one rank on this host";
   const std::uint64_t word = 0x9e3779b97f4a7c15U * (static_cast<unsigned>(getpid()) | 1U);
   const Window mine{.pid = getpid(), .address = &word, .value = word};
-  const std::vector<Window> windows = Gather(local, mine);
+  const std::vector<Window> windows = GatherValues(local, mine);
   struct Outcome {
     int peer = -1;
     int error = 0;
@@ -130,7 +114,7 @@ std::string ProbeCrossMemoryAttach(Session& local) {
     if (error != 0) outcome = {.peer = peer, .error = error};
   }
   // This gather also keeps every word in place until all have read it.
-  const std::vector<Outcome> outcomes = Gather(local, outcome);
+  const std::vector<Outcome> outcomes = GatherValues(local, outcome);
   for (int rank = 0; rank < ranks; ++rank) {
     if (outcomes[rank].error == 0) continue;
     return fmt::format("denied: local rank {} reading rank {}: {}", rank, outcomes[rank].peer,

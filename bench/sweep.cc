@@ -74,7 +74,7 @@ void Sweep::OpenFolder() {
           launch_number_ = std::max(launch_number_, row.launch + 1);
         }
       }
-      if (options_.append) earlier_launches_ = EarlierLaunches(path, rig_.facts());
+      if (options_.append) earlier_launches_ = EarlierLaunches(path, "sweep", rig_.facts());
       folder_ = options_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
     } catch (const InputError& error) {
       throw std::invalid_argument(error.what());  // a damaged folder is the user's input
@@ -87,13 +87,9 @@ void Sweep::OpenFolder() {
 void Sweep::WriteRun(const std::string& outcome, std::optional<ExitCode> code) {
   if (!folder_) return;
   nlohmann::ordered_json run = rig_.facts();
-  run["command"] = "sweep";
+  SetOutcome(run, "sweep", outcome, code);
   run["seed"] = options_.seed;
   run["row_budget_seconds"] = options_.row_budget_seconds;
-  run["outcome"] = outcome;
-  run["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
-  run["lost_rank"] = nullptr;
-  run["waiting_for"] = nullptr;
   run["launches"] = earlier_launches_;
   run["launches"].push_back({{"launch", launch_number_},
                              {"start_utc", run["start_utc"]},

@@ -122,11 +122,7 @@ class Links {
 };
 
 void Links::WriteRun(const char* outcome, std::optional<ExitCode> code) {
-  run_["command"] = "links";
-  run_["outcome"] = outcome;
-  run_["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
-  run_["lost_rank"] = nullptr;
-  run_["waiting_for"] = nullptr;
+  SetOutcome(run_, "links", outcome, code);
   folder_->WriteRun(run_);
 }
 

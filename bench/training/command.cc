@@ -3,15 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/commands.h"
-#include "bench/exit_codes.h"
+#include "bench/earlier_launches.h"
 #include "bench/facts.h"
-#include "bench/json_values.h"
 #include "bench/last_words.h"
 #include "bench/launch.h"
 #include "bench/options.h"
@@ -21,7 +19,6 @@
 #include "bench/training/step_measure.h"
 #include "bench/training/step_options.h"
 #include "bench/training/step_report.h"
-#include "collectives/levels.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "topology/collect_topology.h"
@@ -49,17 +46,6 @@ struct Texts {
   TopologySources sources;
   RankOptions ranks;
 };
-
-// Throws InputError for the folder of another command, whose run.json would be lost.
-void RequireStepFolder(const std::filesystem::path& path) {
-  std::ifstream file(path / "run.json");
-  const auto run = nlohmann::json::parse(file, nullptr, false);
-  const std::string command = run.is_object() ? run.value("command", "") : "";
-  if (command.empty() || command == "step") return;
-  throw InputError(
-      fmt::format("--out: {} is a run of hockney {}: expected one of hockney step, or a new folder",
-                  path.string(), command));
-}
 
 class Step {
  public:
@@ -93,6 +79,7 @@ class Step {
   std::unique_ptr<Prepared> barrier_;
   std::vector<StepCase> cases_;
   nlohmann::ordered_json run_;
+  nlohmann::ordered_json earlier_launches_ = nlohmann::ordered_json::array();
   std::optional<RunFolder> folder_;
 };
 
@@ -158,11 +145,13 @@ void Step::PrepareCases() {
 }
 
 void Step::WriteRun(const char* outcome, std::optional<ExitCode> code) {
-  run_["command"] = "step";
-  run_["outcome"] = outcome;
-  run_["exit_code"] = code ? nlohmann::ordered_json(ToInt(*code)) : nullptr;
-  run_["lost_rank"] = nullptr;
-  run_["waiting_for"] = nullptr;
+  SetOutcome(run_, "step", outcome, code);
+  run_["launches"] = earlier_launches_;
+  run_["launches"].push_back({{"launch", earlier_launches_.size()},
+                              {"start_utc", run_["start_utc"]},
+                              {"command_line", run_["command_line"]},
+                              {"seed", texts_.seed},
+                              {"outcome", outcome}});
   folder_->WriteRun(run_);
 }
 
@@ -176,10 +165,13 @@ void Step::OpenFolder() {
     if (session_.rank() != 0) return;
     const auto path = texts_.out.empty() ? DefaultRunPath("step", std::chrono::system_clock::now())
                                          : std::filesystem::path(texts_.out);
-    const bool adds = texts_.append && std::filesystem::exists(path);
-    if (adds) RequireStepFolder(path);
-    folder_ = adds ? RunFolder::Append(path, {{"hockney", "step"}})
-                   : RunFolder::Create(path, {{"hockney", "step"}});
+    const CsvHeader header = {{"hockney", "step"}};
+    if (texts_.append) {
+      earlier_launches_ = EarlierLaunches(path, "step", run_);
+      for (StepCase& each : cases_)
+        each.row.launch = static_cast<std::int64_t>(earlier_launches_.size());
+    }
+    folder_ = texts_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
     WriteRun("running", std::nullopt);
   });
   LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "topology/agree.h"
 #include "topology/check.h"
+#include "topology/gather_values.h"
 
 namespace hockney {
 namespace {
@@ -50,12 +50,7 @@ std::optional<std::uint64_t> FirstDifference(Session& session, const ModelDescri
 void RequireSameModel(Session& session, const ModelDescription& model) {
   constexpr std::uint64_t kNone = ~std::uint64_t{0};
   const std::uint64_t mine = FirstDifference(session, model).value_or(kNone);
-  std::uint64_t first = kNone;
-  for (const auto& bytes : session.AllGather(std::as_bytes(std::span(&mine, 1)))) {
-    std::uint64_t theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    first = std::min(first, theirs);
-  }
+  const std::uint64_t first = MinOverRanks(session, mine);
   if (first == kNone) return;
   const std::string text = TextOf(model, first);
   const auto all = session.AllGather(BytesOf(text));

@@ -1,10 +1,10 @@
 #include "bench/training/step_calls.h"
 
 #include <algorithm>
-#include <cstring>
 #include <stdexcept>
 
 #include "collectives/levels.h"
+#include "topology/gather_values.h"
 #include "tuner/training/step_choice.h"
 
 namespace hockney {
@@ -84,13 +84,8 @@ void StepCalls::MakeParty(const HostGround& world_ground, const RankPlacement* p
   options.domain.lanes = kMostLanesPerDataLane;
   FitSlots(options.domain, static_cast<std::size_t>(party.local.ranks()));
   // Every rank of the group must have slots of one size.
-  std::uint64_t slot = options.domain.limits.slot_bytes;
-  for (const auto& theirs : party.session.AllGather(std::as_bytes(std::span(&slot, 1)))) {
-    std::uint64_t other = 0;
-    std::memcpy(&other, theirs.data(), sizeof other);
-    slot = std::min(slot, other);
-  }
-  options.domain.limits.slot_bytes = slot;
+  std::size_t& slot_bytes = options.domain.limits.slot_bytes;
+  slot_bytes = MinOverRanks(party.session, slot_bytes);
   party.ground = MakeHostGround(party.session, party.local, options);
   if (options_.implementation == StepImplementation::kMpi)
     party.mpi = std::make_unique<MpiBaseline>(party.session);

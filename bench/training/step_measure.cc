@@ -1,11 +1,11 @@
 #include "bench/training/step_measure.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <random>
 
 #include "bench/signals.h"
+#include "topology/gather_values.h"
 #include "tuner/statistics.h"
 #include "tuner/training/plan_of_row.h"
 
@@ -25,8 +25,7 @@ class StepMeasurement {
   bool RunRound(bool counts);
   bool IsInterrupted();
   void KeepTimes(std::size_t number);
-  void FillRow(StepCase& each, std::size_t number);
-  void FillRows();
+  static void FillRow(StepCase& each);
 
   Session& world_;
   Prepared& barrier_;
@@ -38,27 +37,15 @@ class StepMeasurement {
 
 double StepMeasurement::RunPart(StepCase& each, StepPart part) {
   barrier_.Run();
-  const double mine = each.runner->Run(part);
-  double slowest = 0;
-  for (const auto& bytes : world_.AllGather(std::as_bytes(std::span(&mine, 1)))) {
-    double theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    slowest = std::max(slowest, theirs);
-  }
-  return slowest;
+  return MaxOverRanks(world_, each.runner->Run(part));
 }
 
 void StepMeasurement::CheckStep(StepCase& each, std::uint64_t seed) {
   each.calls->FillGradients(seed);
   RunPart(each, StepPart::kWhole);
-  CheckResult mine = each.calls->CheckGradients(seed);
+  const CheckResult mine = each.calls->CheckGradients(seed);
   // Groups of different ranks have checked for themselves.
-  std::uint64_t errors = 0;
-  for (const auto& bytes : world_.AllGather(std::as_bytes(std::span(&mine.errors, 1)))) {
-    std::uint64_t theirs = 0;
-    std::memcpy(&theirs, bytes.data(), sizeof theirs);
-    errors = std::max(errors, theirs);
-  }
+  const std::uint64_t errors = MaxOverRanks(world_, mine.errors);
   if (errors == 0) return;
   each.row.data_errors += static_cast<std::int64_t>(errors);
   each.row.status = Status::kWrongData;
@@ -109,7 +96,7 @@ void StepMeasurement::KeepTimes(std::size_t number) {
   }
 }
 
-void StepMeasurement::FillRow(StepCase& each, std::size_t number) {
+void StepMeasurement::FillRow(StepCase& each) {
   CountCollectives(each.graph, each.row);
   each.row.steps = static_cast<std::int64_t>(each.whole.size());
   if (each.whole.empty()) return;
@@ -124,11 +111,6 @@ void StepMeasurement::FillRow(StepCase& each, std::size_t number) {
   each.row.exposed_ms = *each.row.step_ms_median - *each.row.compute_ms;
   each.row.hidden_ms = *each.row.communication_ms - *each.row.exposed_ms;
   RateStep(each.plan, each.row);
-  KeepTimes(number);
-}
-
-void StepMeasurement::FillRows() {
-  for (std::size_t i = 0; i < cases_.size(); ++i) FillRow(cases_[i], i);
 }
 
 bool StepMeasurement::Run() {
@@ -138,16 +120,20 @@ bool StepMeasurement::Run() {
   const int rounds = options_.warmups + options_.steps;
   for (int round = 0; goes_on && round < rounds; ++round) {
     goes_on = RunRound(round >= options_.warmups);
-    FillRows();
+    for (StepCase& each : cases_) FillRow(each);
     if (options_.after_round) options_.after_round(round + 1, rounds);
   }
   if (goes_on) {
     for (StepCase& each : cases_) CheckStep(each, options_.seed + 1);
   }
-  for (StepCase& each : cases_) {
-    if (!each.whole.empty() || each.row.status != Status::kOk) continue;
-    each.row.status = Status::kSkipped;
-    each.row.reason = "interrupted before its first step";
+  for (std::size_t i = 0; i < cases_.size(); ++i) {
+    StepCase& each = cases_[i];
+    if (!each.whole.empty()) {
+      KeepTimes(i);
+    } else if (each.row.status == Status::kOk) {
+      each.row.status = Status::kSkipped;
+      each.row.reason = "interrupted before its first step";
+    }
   }
   return goes_on;
 }

@@ -77,7 +77,7 @@ void AddStepOptions(CLI::App& command, StepTexts* texts) {
   group.add_option("--gradient-dtype", texts->gradient_dtype,
                    "Type in which gradients are reduced (default: the parameter's)");
   group.add_option("--sweep-buckets", texts->sweep_buckets, "Bucket caps to try: 1,5,25, or auto");
-  command.add_option(
+  group.add_option(
       "--device", row.device,
       "Accelerator whose peak sets the time of computing: A100, H100, H200, B200, ...");
   group.add_option("--efficiency", row.efficiency, "Share of that peak which products reach")
@@ -105,11 +105,8 @@ std::vector<std::optional<std::int64_t>> ReadBucketSweep(const StepTexts& texts,
     caps.push_back(kMiB / 2);
     for (std::int64_t cap = kMiB; cap / 2 < gradient_bytes; cap *= 2) caps.push_back(cap);
   } else {
-    for (std::size_t at = 0; at <= texts.sweep_buckets.size();) {
-      const std::size_t end =
-          std::min(texts.sweep_buckets.find(',', at), texts.sweep_buckets.size());
-      caps.push_back(ReadCap("--sweep-buckets", texts.sweep_buckets.substr(at, end - at)));
-      at = end + 1;
+    for (const std::string& cap : CutAtCommas(texts.sweep_buckets)) {
+      caps.push_back(ReadCap("--sweep-buckets", cap));
     }
   }
   std::sort(caps.begin(), caps.end());

@@ -27,7 +27,6 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-constexpr double kDefaultCap = 25.0 * 1024 * 1024;
 constexpr double kTellableMs = 15;  // less exposed time is of the size of what disturbs it
 constexpr double kNear = 0.1;
 
@@ -36,8 +35,7 @@ std::string Percent(double share) { return fmt::format("{:+.1f} %", share * 100)
 
 // Whether gradients are reduced in buckets at all.
 bool BucketsMatter(const StepPlan& plan) {
-  const bool gathers = plan.sharding == Sharding::kZero3 || plan.sharding == Sharding::kHybrid;
-  return !gathers && plan.degrees.dp * plan.degrees.cp > 1;
+  return !GathersParameters(plan.sharding) && plan.degrees.dp * plan.degrees.cp > 1;
 }
 
 class TrainingTuner {
@@ -107,18 +105,18 @@ SimMachine TrainingTuner::MachineFor(const StepRow& row) const {
 }
 
 std::string TrainingTuner::BucketsText(const BucketChoice& choice) const {
-  const double base = choice.buckets.front().step.shares.step;
+  const double base = choice.buckets.front().shares.step;
   std::vector<std::vector<std::string>> table = {
       {"bucket cap", "buckets", "step_ms", "compute_ms", "communication_ms", "exposed_ms",
        "latency_ms", "late start_ms", "link_ms", "gain", "measured_ms", "error", "choice"}};
   for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
     const PredictedBucket& each = choice.buckets[i];
-    const StepShares& shares = each.step.shares;
+    const StepShares& shares = each.shares;
     const bool ties = std::find(choice.ties.begin(), choice.ties.end(), i) != choice.ties.end();
     table.push_back(
         {BucketCapText(each.cap_bytes), std::to_string(each.buckets), Ms(shares.step),
-         Ms(shares.compute), Ms(shares.communication), Ms(shares.exposed),
-         Ms(each.step.causes.latency), Ms(each.step.causes.late_start), Ms(each.step.causes.link),
+         Ms(shares.compute), Ms(shares.communication), Ms(shares.exposed), Ms(each.causes.latency),
+         Ms(each.causes.late_start), Ms(each.causes.link),
          fmt::format("{:.3f}x", base / shares.step),
          each.measured_seconds ? Ms(*each.measured_seconds) : "-",
          each.measured_seconds ? Percent(shares.step / *each.measured_seconds - 1) : "-",
@@ -142,7 +140,7 @@ std::string TrainingTuner::ErrorsText() {
   std::size_t near = 0;
   for (const StepRow& row : measured_) {
     if (row.status != Status::kOk || !row.step_ms_median || row.compute != "emulate") continue;
-    const StepShares shares = PredictStep(row, MachineFor(row)).shares;
+    const StepShares shares = PredictStep(row, MachineFor(row));
     const double error = shares.step * 1e3 / *row.step_ms_median - 1;
     errors.push_back(std::abs(error));
     if (*row.exposed_ms >= kTellableMs) {
@@ -174,8 +172,7 @@ std::string TrainingTuner::ErrorsText() {
 
 void TrainingTuner::WriteExports(const BucketChoice& choice, const fs::path& folder) const {
   const StepPlan plan = PlanOfRow(row_);
-  const std::int64_t cap =
-      choice.buckets[choice.best].cap_bytes.value_or(static_cast<std::int64_t>(kDefaultCap));
+  const std::int64_t cap = choice.buckets[choice.best].cap_bytes.value_or(kDefaultBucketCap);
   for (const std::string& name : texts_.exports) {
     const auto all = AllBucketExports();
     const auto found = std::find_if(all.begin(), all.end(),
@@ -200,11 +197,11 @@ Json TrainingTuner::ChoiceJson(const BucketChoice& choice) const {
   for (const PredictedBucket& each : choice.buckets) {
     buckets.push_back({{"cap_bytes", each.cap_bytes ? Json(*each.cap_bytes) : Json()},
                        {"buckets", each.buckets},
-                       {"predicted_step_ms", each.step.shares.step * 1e3},
-                       {"predicted_exposed_ms", each.step.shares.exposed * 1e3},
-                       {"latency_ms", each.step.causes.latency * 1e3},
-                       {"late_start_ms", each.step.causes.late_start * 1e3},
-                       {"link_ms", each.step.causes.link * 1e3},
+                       {"predicted_step_ms", each.shares.step * 1e3},
+                       {"predicted_exposed_ms", each.shares.exposed * 1e3},
+                       {"latency_ms", each.causes.latency * 1e3},
+                       {"late_start_ms", each.causes.late_start * 1e3},
+                       {"link_ms", each.causes.link * 1e3},
                        {"measured_step_ms",
                         each.measured_seconds ? Json(*each.measured_seconds * 1e3) : Json()}});
   }
@@ -232,8 +229,8 @@ int TrainingTuner::Run() {
     fmt::print("{} on {} ranks of {} nodes, {}, {}\n\n{}", plan.model.name, row_.ranks, row_.nodes,
                Text(plan.degrees), row_.sharding, BucketsText(choice));
     fmt::print("\nbucket cap {}: step {} ms as predicted, {} over the default\n",
-               BucketCapText(best.cap_bytes), Ms(best.step.shares.step),
-               Percent(choice.buckets.front().step.shares.step / best.step.shares.step - 1));
+               BucketCapText(best.cap_bytes), Ms(best.shares.step),
+               Percent(choice.buckets.front().shares.step / best.shares.step - 1));
     if (!BucketsMatter(plan)) {
       fmt::print("buckets change nothing here: {} has none, or one rank holds each gradient\n",
                  row_.sharding);

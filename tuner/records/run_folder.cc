@@ -126,6 +126,8 @@ RunFolder RunFolder::Append(const fs::path& path, CsvHeader header) {
     folder.sweep_rows_ = static_cast<std::int64_t>(ReadSweep(sweep.string()).size());
   }
   if (HoldsLines(samples)) RequireSameColumns<SampleRow>(samples);
+  if (const fs::path steps = path / "step.csv"; HoldsLines(steps))
+    RequireSameColumns<StepRow>(steps);
   return folder;
 }
 

@@ -66,8 +66,8 @@ RankStep::RankStep(const StepPlan& plan, std::int64_t rank, const PipelineWalk& 
       ends_[{each.op.pass, each.op.micro_batch, stage}] = each.end;
     }
   }
-  const bool gathers = plan.sharding == Sharding::kZero3 || plan.sharding == Sharding::kHybrid;
-  data_parallel_ = gathers ? MakeGathered(builder_, units_) : MakeBucketed(builder_, units_);
+  data_parallel_ = GathersParameters(plan.sharding) ? MakeGathered(builder_, units_)
+                                                    : MakeBucketed(builder_, units_);
 }
 
 int RankStep::AddMessage(const PipelineOp& op, std::int64_t from, std::int64_t to) {

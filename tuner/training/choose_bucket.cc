@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <vector>
 
 #include "tuner/statistics.h"
 #include "tuner/training/model_clock.h"
@@ -18,24 +19,26 @@ auto StepKey(const StepRow& row) {
                     row.compute, row.device, row.efficiency, row.layer_times, row.implementation);
 }
 
-double Exposed(const std::vector<StepGraph>& graphs, const SimMachine& machine,
-               const StepSimulation& options) {
+StepShares SharesOn(const std::vector<StepGraph>& graphs, const SimMachine& machine) {
   SimulatedClock clock(machine);
-  return SharesOfStep(graphs, clock, options).exposed;
+  return SharesOfStep(graphs, clock);
 }
 
-// Each effect is what goes away when it is left out, one after the other.
-ExposedCauses FindCauses(const StepRow& row, const std::vector<StepGraph>& graphs,
-                         const SimMachine& machine, const StepSimulation& options) {
+// Each effect is what goes away when it is left out, one after the other. `finest` are the graphs
+// of the same step with a bucket for every tensor.
+ExposedCauses FindCauses(double exposed, const std::vector<StepGraph>& graphs,
+                         const std::vector<StepGraph>& finest, const SimMachine& machine) {
   const SimMachine quick = WithoutLatency(machine);
-  const double all = std::max(0.0, Exposed(graphs, machine, options));
-  const double without_latency = std::clamp(Exposed(graphs, quick, options), 0.0, all);
-  StepRow finest = row;
-  finest.bucket_cap_bytes = 0;
-  const double at_once = std::clamp(Exposed(GraphsOfRow(finest, PlanOfRow(finest)), quick, options),
-                                    0.0, without_latency);
+  const double all = std::max(0.0, exposed);
+  const double without_latency = std::clamp(SharesOn(graphs, quick).exposed, 0.0, all);
+  const double at_once = std::clamp(SharesOn(finest, quick).exposed, 0.0, without_latency);
   return {
       .latency = all - without_latency, .late_start = without_latency - at_once, .link = at_once};
+}
+
+std::vector<StepGraph> GraphsWithCap(StepRow row, std::optional<std::int64_t> cap_bytes) {
+  row.bucket_cap_bytes = cap_bytes;
+  return GraphsOfRow(row, PlanOfRow(row));
 }
 
 std::optional<double> MeasuredSeconds(const StepRow& row, std::span<const StepRow> measured) {
@@ -53,28 +56,27 @@ std::optional<double> MeasuredSeconds(const StepRow& row, std::span<const StepRo
 
 bool SameStep(const StepRow& a, const StepRow& b) { return StepKey(a) == StepKey(b); }
 
-PredictedStep PredictStep(const StepRow& row, const SimMachine& machine, bool one_thread) {
-  const StepSimulation options{.one_thread = one_thread};
-  const std::vector<StepGraph> graphs = GraphsOfRow(row, PlanOfRow(row));
-  SimulatedClock clock(machine);
-  return {.shares = SharesOfStep(graphs, clock, options),
-          .causes = FindCauses(row, graphs, machine, options)};
+StepShares PredictStep(const StepRow& row, const SimMachine& machine) {
+  return SharesOn(GraphsOfRow(row, PlanOfRow(row)), machine);
 }
 
 BucketChoice ChooseBucket(const StepRow& row, std::span<const std::optional<std::int64_t>> caps,
                           std::span<const StepRow> measured, const SimMachine& machine) {
+  const std::vector<StepGraph> finest = GraphsWithCap(row, 0);
   BucketChoice choice;
   for (const auto& cap : caps) {
+    const std::vector<StepGraph> graphs = GraphsWithCap(row, cap);
     StepRow with = row;
     with.bucket_cap_bytes = cap;
+    CountCollectives(graphs.front(), with);
     PredictedBucket& bucket = choice.buckets.emplace_back();
     bucket.cap_bytes = cap;
-    bucket.step = PredictStep(with, machine);
-    CountCollectives(GraphsOfRow(with, PlanOfRow(with)).front(), with);
     bucket.buckets = with.gradient_buckets;
+    bucket.shares = SharesOn(graphs, machine);
+    bucket.causes = FindCauses(bucket.shares.exposed, graphs, finest, machine);
     bucket.measured_seconds = MeasuredSeconds(with, measured);
   }
-  const auto step_of = [&choice](std::size_t i) { return choice.buckets[i].step.shares.step; };
+  const auto step_of = [&choice](std::size_t i) { return choice.buckets[i].shares.step; };
   for (std::size_t i = 1; i < choice.buckets.size(); ++i) {
     if (step_of(i) < step_of(choice.best)) choice.best = i;
   }

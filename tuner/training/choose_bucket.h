@@ -19,20 +19,15 @@ struct ExposedCauses {
   double link = 0;  // bytes that the links cannot move meanwhile, whatever the buckets
 };
 
-// A step as predicted.
-struct PredictedStep {
-  StepShares shares = {};
-  ExposedCauses causes = {};
-};
-
-// Predicts the step of a row, by the plan it states, on a machine with all its ranks
-// (MachineOfModel). `one_thread` as in StepSimulation. Throws as PlanOfRow and CostOfRow.
-PredictedStep PredictStep(const StepRow& row, const SimMachine& machine, bool one_thread = true);
+// Predicts how the step of a row divides, by the plan it states, on a machine with all its ranks
+// (MachineOfModel) whose communication is one thread's. Throws as PlanOfRow and CostOfRow.
+StepShares PredictStep(const StepRow& row, const SimMachine& machine);
 
 struct PredictedBucket {
   std::optional<std::int64_t> cap_bytes = {};  // nothing: the framework's default
   std::int64_t buckets = 0;
-  PredictedStep step = {};
+  StepShares shares = {};
+  ExposedCauses causes = {};
   std::optional<double> measured_seconds = {};
 };
 

@@ -18,6 +18,8 @@ class ModelBuilder {
   // trains that, and sums of it would overflow.
   void Add(ModelParameter parameter);
   void AddFlops(double flops) { model_.units.back().forward_flops += flops; }
+  // All flops of the unit so far are the attention's.
+  void EndAttention() { model_.units.back().attention_flops = model_.units.back().forward_flops; }
 
   const ModelDescription& model() const { return model_; }
   ModelDescription Take() && { return std::move(model_); }

@@ -37,6 +37,7 @@ struct ModelUnit {
   std::int64_t parameters = 0;
   double forward_flops =
       0;  // of one sample, 2 per multiply-add; the backward pass counts twice this
+  double attention_flops = 0;  // of these, the attention's: its products and the scores
   bool is_block =
       false;  // one of the repeated layers; others stay on the first or the last pipeline stage
 };

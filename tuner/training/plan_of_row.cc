@@ -15,15 +15,15 @@ constexpr std::pair<std::string_view, BucketMode> kBucketModes[] = {
     {"first_iteration", BucketMode::kFirstIteration},
     {"find_unused", BucketMode::kFindUnused}};
 
-[[noreturn]] void Fail(std::string_view column, std::string_view text, std::string_view expected) {
-  throw std::invalid_argument(fmt::format("{}: \"{}\": expected {}", column, text, expected));
+[[noreturn]] void Fail(std::string_view option, std::string_view text, std::string_view expected) {
+  throw std::invalid_argument(fmt::format("{}: \"{}\": expected {}", option, text, expected));
 }
 
 BucketMode ModeOf(const std::string& text) {
   for (const auto& [name, mode] : kBucketModes) {
     if (name == text) return mode;
   }
-  Fail("buckets", text, "rebuilt, first_iteration or find_unused");
+  Fail("--buckets", text, "rebuilt, first_iteration or find_unused");
 }
 
 }  // namespace
@@ -35,13 +35,14 @@ StepPlan PlanOfRow(const StepRow& row) {
       {.tokens_per_sample = row.tokens_per_sample, .type = row.dtype, .scale = row.scale});
   plan.degrees = ParseDegrees(row.parallel, row.ranks);
   const auto sharding = ParseSharding(row.sharding);
-  if (!sharding) Fail("sharding", row.sharding, "ddp, zero1, zero2, zero3 (fsdp) or hybrid (hsdp)");
+  if (!sharding)
+    Fail("--sharding", row.sharding, "ddp, zero1, zero2, zero3 (fsdp) or hybrid (hsdp)");
   plan.sharding = *sharding;
   plan.shard_ranks = row.shard_ranks;
   plan.prefetch = static_cast<int>(row.prefetch);
   const auto pipeline = ParsePipelineKind(row.pipeline);
   if (!pipeline || *pipeline == PipelineKind::kForwardOnly)
-    Fail("pipeline", row.pipeline, "gpipe, 1f1b or interleaved");
+    Fail("--pipeline", row.pipeline, "gpipe, 1f1b or interleaved");
   plan.pipeline = *pipeline;
   plan.chunks = row.chunks;
   plan.micro_batches = row.micro_batches;
@@ -64,10 +65,10 @@ ComputeCost CostOfRow(const StepRow& row, const ModelDescription& model) {
       std::string names;
       for (const Accelerator& each : AllAccelerators())
         names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
-      Fail("device", row.device, "one of " + names);
+      Fail("--device", row.device, "one of " + names);
     }
     if (!(row.efficiency > 0 && row.efficiency <= 1)) {
-      Fail("efficiency", fmt::format("{:g}", row.efficiency),
+      Fail("--efficiency", fmt::format("{:g}", row.efficiency),
            "a share of the peak above 0 and at most 1");
     }
     cost = CostOf(*accelerator, model.parameters.front().type, row.efficiency);

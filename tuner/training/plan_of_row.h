@@ -9,7 +9,7 @@ namespace hockney {
 
 // Returns the plan that a row states. Throws InputError for the model (ReadModelDescription),
 // std::invalid_argument
-// `<column>: "<text>": expected ...` for other texts, and for what WhyNotPlanned says.
+// `--<column>: "<text>": expected ...` for other texts, and for what WhyNotPlanned says.
 StepPlan PlanOfRow(const StepRow& row);
 
 // Returns how long computing takes. Throws InputError for layer times, std::invalid_argument for

@@ -33,14 +33,14 @@ std::string WhyNotShared(const StepPlan& plan) {
   if (plan.sharding == Sharding::kHybrid) {
     if (plan.shard_ranks < 1 || data % plan.shard_ranks != 0) {
       return fmt::format(
-          "shard_ranks: {}: {} data-parallel ranks are no multiple of it: expected --shard-ranks "
+          "--shard-ranks: {}: {} data-parallel ranks are no multiple of it: expected --shard-ranks "
           "that divides them",
           plan.shard_ranks, data);
     }
     if (plan.degrees.ep > 1) return "hybrid sharding of experts: expected ep=1";
   }
   if (plan.prefetch < 0 || plan.prefetch > 2)
-    return fmt::format("prefetch {}: expected 0, 1 or 2", plan.prefetch);
+    return fmt::format("--prefetch {}: expected 0, 1 or 2", plan.prefetch);
   return "";
 }
 
@@ -75,7 +75,7 @@ std::string WhyNotPlanned(const StepPlan& plan) {
   }
   const auto others = static_cast<double>(degrees.ep - 1);
   if (!(plan.expert_skew >= 0) || plan.expert_skew > others) {
-    return fmt::format("skew {:g}: expected 0 to {}, the other expert-parallel ranks",
+    return fmt::format("--expert-skew {:g}: expected 0 to {}, the other expert-parallel ranks",
                        plan.expert_skew, others);
   }
   if (!plan.model.transformer) return "";

@@ -23,6 +23,11 @@ enum class Sharding : std::uint8_t {
             // groups
 };
 
+// Whether parameters are shared out, and so gathered by units in place of buckets.
+constexpr bool GathersParameters(Sharding sharding) {
+  return sharding == Sharding::kZero3 || sharding == Sharding::kHybrid;
+}
+
 // The names that users read and write: ddp, zero1, zero2, zero3 (also fsdp), hybrid (also hsdp).
 std::string_view Name(Sharding sharding);
 std::optional<Sharding> ParseSharding(std::string_view text);

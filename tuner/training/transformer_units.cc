@@ -38,11 +38,10 @@ class Writer {
       builder_.BeginUnit(name, true);
       prefix_ = name + ".";
       if (gpt2) {
-        WriteGpt2Block();
+        WriteGpt2Block(layer);
       } else {
         WriteLlamaBlock(layer);
       }
-      builder_.AddFlops(AttentionFlops(layer));
     }
     WriteHead();
     ModelDescription model = std::move(builder_).Take();
@@ -79,11 +78,12 @@ class Writer {
   }
 
   // Order as in modeling_gpt2.py; its Conv1D holds [in, out].
-  void WriteGpt2Block() {
+  void WriteGpt2Block(std::int64_t layer) {
     const std::int64_t hidden = config_.hidden;
     LayerNorm("ln_1");
     Conv1d({"attn.c_attn", hidden, 3 * hidden, true}, kTensor);
     Conv1d({"attn.c_proj", hidden, hidden, true}, kNone);
+    EndAttention(layer);
     LayerNorm("ln_2");
     Conv1d({"mlp.c_fc", hidden, config_.feed_forward, true}, kTensor);
     Conv1d({"mlp.c_proj", config_.feed_forward, hidden, true}, kNone);
@@ -97,6 +97,7 @@ class Writer {
     } else {
       WriteAttention();
     }
+    EndAttention(layer);
     if (!config_.experts || layer < config_.experts->dense_layers) {
       WriteFeedForward("mlp", config_.feed_forward);
     } else if (config_.family == TransformerFamily::kMixtral) {
@@ -209,7 +210,13 @@ class Writer {
                       tokens_ * share_of_tokens);
   }
 
-  double AttentionFlops(std::int64_t layer) const {
+  void EndAttention(std::int64_t layer) {
+    builder_.AddFlops(ScoreFlops(layer));
+    builder_.EndAttention();
+  }
+
+  // Of the scores and of what they weigh.
+  double ScoreFlops(std::int64_t layer) const {
     const bool windowed = config_.window > 0 && layer >= config_.first_window_layer;
     const double outside =
         windowed ? std::max(0.0, tokens_ - static_cast<double>(config_.window)) : 0;

@@ -174,18 +174,18 @@ TEST(StepProgramTest, UnlikeModelsEndOnAllRanksNamingTheFirstDifference) {
 TEST(StepProgramTest, BadOptionsNameThemselves) {
   const ScratchFolder folder;
   const std::pair<const char*, const char*> bad[] = {
-      {"--sharding zero9", "sharding: \"zero9\": expected ddp"},
+      {"--sharding zero9", "--sharding: \"zero9\": expected ddp"},
       {"--parallel tp=3", "tp=3"},
       {"--parallel xx=2", "xx"},
-      {"--pipeline zigzag", "pipeline: \"zigzag\": expected gpipe"},
-      {"--sharding hybrid --shard-ranks 3", "shard_ranks: 3"},
-      {"--prefetch 7", "prefetch 7: expected 0, 1 or 2"},
-      {"--buckets other", "buckets: \"other\": expected rebuilt"},
-      {"--efficiency 2 --device H100", "efficiency"},
-      {"--device abacus", "device: \"abacus\": expected one of A100"},
+      {"--pipeline zigzag", "--pipeline: \"zigzag\": expected gpipe"},
+      {"--sharding hybrid --shard-ranks 3", "--shard-ranks: 3"},
+      {"--prefetch 7", "--prefetch 7: expected 0, 1 or 2"},
+      {"--buckets other", "--buckets: \"other\": expected rebuilt"},
+      {"--efficiency 2 --device H100", "--efficiency"},
+      {"--device abacus", "--device: \"abacus\": expected one of A100"},
       {"--dtype int9", "--dtype"},
       {"--sweep-buckets 1,,5", "--sweep-buckets"},
-      {"--expert-skew 1", "skew"},
+      {"--expert-skew 1", "--expert-skew"},
       {"--parallel pp=2 --micro-batches 3 --pipeline interleaved --chunks 2", "micro"}};
   for (const auto& [options, message] : bad) {
     const Outcome outcome = RunStep(folder, 4, options);
@@ -215,14 +215,30 @@ TEST(StepProgramTest, MpisCollectivesDoTheSameSteps) {
   }
 }
 
-TEST(StepProgramTest, FoldersOfOtherCommandsAreNotAddedTo) {
+TEST(StepProgramTest, LaunchesAddUpAndFoldersOfOtherCommandsAreNotAddedTo) {
   const ScratchFolder folder;
-  ASSERT_EQ(
-      RunProgram("sweep all_reduce --local 2 -b 8 -e 8 -n 2 --out " + folder.Path("run")).exit_code,
-      0);
-  const Outcome outcome = RunStep(folder, 2, "");
-  EXPECT_EQ(outcome.exit_code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("is a run of hockney sweep"));
+  ASSERT_EQ(RunStep(folder, 2, "").exit_code, 0);
+  ASSERT_EQ(RunStep(folder, 2, "--sharding zero1").exit_code, 0);
+  const auto rows = ReadSteps(folder.Path("run"));
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].launch, 0);
+  EXPECT_EQ(rows[1].launch, 1);
+  std::ifstream file(folder.Path("run") + "/run.json");
+  const auto launches = nlohmann::json::parse(file)["launches"];
+  ASSERT_EQ(launches.size(), 2U);
+  EXPECT_NE(launches[0]["command_line"], launches[1]["command_line"]);
+  const std::string sweep = "sweep all_reduce --local 2 -b 8 -e 8 -n 2 --append --out ";
+  const Outcome into_steps = RunProgram(sweep + folder.Path("run"));
+  EXPECT_EQ(into_steps.exit_code, 2);
+  EXPECT_THAT(into_steps.err, HasSubstr("is a run of hockney step: expected one of hockney sweep"));
+
+  const std::string sweeps = folder.Path("sweep");
+  ASSERT_EQ(RunProgram(sweep + sweeps).exit_code, 0);
+  const Outcome into_sweep = RunProgram(
+      "step --local 2 --model gpt2 --scale layers=1,hidden=64 --seq-length 16 --append --out " +
+      sweeps);
+  EXPECT_EQ(into_sweep.exit_code, 2);
+  EXPECT_THAT(into_sweep.err, HasSubstr("is a run of hockney sweep"));
 }
 
 TEST(StepProgramTest, TuneTrainingPicksABucketAndSaysHowFarOffItWas) {

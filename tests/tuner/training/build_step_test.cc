@@ -283,7 +283,7 @@ TEST(BuildStepTest, WhatDoesNotDivideIsSaid) {
   plan = SmallLlama("", 4);
   plan.sharding = Sharding::kHybrid;
   plan.shard_ranks = 3;
-  EXPECT_THAT(WhyNotPlanned(plan), testing::HasSubstr("shard_ranks: 3"));
+  EXPECT_THAT(WhyNotPlanned(plan), testing::HasSubstr("--shard-ranks: 3"));
   plan = SmallLlama("ep=2", 4);
   EXPECT_THAT(WhyNotPlanned(plan), testing::HasSubstr("no experts"));
 }

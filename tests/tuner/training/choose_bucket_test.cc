@@ -41,13 +41,12 @@ TEST(ChooseBucketTest, TheFastestIsChosenAndWhatIsWithinNoiseIsNamed) {
   const testing::ScratchFolder folder;
   const BucketChoice choice = ChooseBucket(Row(folder), kCaps, {}, Machine(4));
   double fastest = 1e9;
-  for (const PredictedBucket& each : choice.buckets)
-    fastest = std::min(fastest, each.step.shares.step);
+  for (const PredictedBucket& each : choice.buckets) fastest = std::min(fastest, each.shares.step);
   const PredictedBucket& best = choice.buckets[choice.best];
-  EXPECT_EQ(best.step.shares.step, fastest);
+  EXPECT_EQ(best.shares.step, fastest);
   for (std::size_t i = 0; i < choice.buckets.size(); ++i) {
     const bool ties = std::find(choice.ties.begin(), choice.ties.end(), i) != choice.ties.end();
-    EXPECT_EQ(ties, choice.buckets[i].step.shares.step <= (1 + kBucketNoise) * fastest);
+    EXPECT_EQ(ties, choice.buckets[i].shares.step <= (1 + kBucketNoise) * fastest);
   }
   // One bucket for all hides nothing; a bucket a tensor pays the latency 100 times.
   EXPECT_NE(choice.best, 4U);
@@ -59,18 +58,18 @@ TEST(ChooseBucketTest, CausesAddUpAndNameTheReason) {
   const testing::ScratchFolder folder;
   const BucketChoice choice = ChooseBucket(Row(folder), kCaps, {}, Machine(4));
   for (const PredictedBucket& each : choice.buckets) {
-    const ExposedCauses& causes = each.step.causes;
-    EXPECT_NEAR(causes.latency + causes.late_start + causes.link, each.step.shares.exposed, 1e-9);
+    const ExposedCauses& causes = each.causes;
+    EXPECT_NEAR(causes.latency + causes.late_start + causes.link, each.shares.exposed, 1e-9);
   }
-  const ExposedCauses& tensors = choice.buckets[1].step.causes;
-  const ExposedCauses& all = choice.buckets[4].step.causes;
+  const ExposedCauses& tensors = choice.buckets[1].causes;
+  const ExposedCauses& all = choice.buckets[4].causes;
   EXPECT_GT(tensors.latency, 2 * all.latency);
   EXPECT_GT(all.late_start, tensors.late_start + 1e-3);
   StepRow row = Row(folder);
   row.bucket_cap_bytes = kMiB;
   SimMachine slow = Machine(4);
   for (Resource* each : {&slow.node_transmit, &slow.node_receive}) each->bytes_per_second = 1e8;
-  const ExposedCauses causes = PredictStep(row, slow).causes;
+  const ExposedCauses causes = ChooseBucket(row, {{kMiB}}, {}, slow).buckets[0].causes;
   EXPECT_GT(causes.link, causes.latency + causes.late_start);
 }
 

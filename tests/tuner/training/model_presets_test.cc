@@ -332,5 +332,22 @@ TEST(ModelPresetsTest, AnUnknownNameListsThePresets) {
   }
 }
 
+TEST(ModelPresetsTest, TheAttentionsFlopsAreApartOfEveryBlock) {
+  const ModelDescription model = ReadModelDescription("llama3-8b", {.tokens_per_sample = 1024});
+  const TransformerShape& shape = *model.transformer;
+  const auto tokens = static_cast<double>(model.tokens_per_sample);
+  const auto hidden = static_cast<double>(shape.hidden);
+  const auto keys = static_cast<double>(shape.key_value_heads * shape.head_size);
+  // Queries and output are as wide as the model; half of the scores, and of what they weigh.
+  const double attention =
+      tokens * 2 * hidden * (2 * hidden + 2 * keys) + 2 * tokens * tokens * hidden;
+  for (const ModelUnit& unit : model.units) {
+    EXPECT_NEAR(unit.attention_flops, unit.is_block ? attention : 0, 1e-9 * attention) << unit.name;
+    if (unit.is_block) {
+      EXPECT_LT(unit.attention_flops, unit.forward_flops);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace hockney

@@ -99,7 +99,8 @@ void BlockPass::LeaveTensor(const char* what) {
 }
 
 // Every rank's keys and values visit all ranks; the backward pass takes their gradients along. A
-// visit is under way while attention to what came before is computed.
+// visit is under way while attention to what came before is computed. Tokens lie in balanced
+// chunks, so every visit is the same work on every rank (PairsOfRingSteps).
 void BlockPass::Ring(double share) {
   const int ranks = builder_.SizeOf(context_);
   const TransformerShape& shape = *plan_.model.transformer;
@@ -123,7 +124,7 @@ void BlockPass::Ring(double share) {
 }
 
 void BlockPass::Attention() {
-  const double share = AttentionShare(plan_.model, unit_.unit);
+  const double share = AttentionShare(plan_.model.units[unit_.unit]);
   EnterTensor("attention input");
   if (context_ >= 0) {
     Ring(share);
@@ -166,7 +167,7 @@ void BlockPass::Exchange(const char* what) {
 }
 
 void BlockPass::Rest() {
-  const double share = 1 - AttentionShare(plan_.model, unit_.unit);
+  const double share = 1 - AttentionShare(plan_.model.units[unit_.unit]);
   EnterTensor("mlp input");
   // In the backward pass, too, what belongs to tokens goes to the experts first.
   if (expert_ >= 0) Exchange("dispatch");

@@ -66,16 +66,8 @@ std::vector<LocalUnit> UnitsOfStage(const StepPlan& plan, std::int64_t stage,
   return local;
 }
 
-double AttentionShare(const ModelDescription& model, int unit) {
-  if (!model.transformer || !model.units[unit].is_block) return 0;
-  const TransformerShape& shape = *model.transformer;
-  const auto hidden = static_cast<double>(shape.hidden);
-  const auto inner = static_cast<double>(shape.heads * shape.head_size);
-  const auto key_value = static_cast<double>(shape.key_value_heads * shape.head_size);
-  const auto tokens = static_cast<double>(model.tokens_per_sample);
-  // Of a token: the four products, and under a causal mask half of the scores and of their sums.
-  const double attention = 2 * hidden * (2 * inner + 2 * key_value) + 2 * tokens * inner;
-  return std::clamp(attention * tokens / model.units[unit].forward_flops, 0.0, 1.0);
+double AttentionShare(const ModelUnit& unit) {
+  return unit.forward_flops > 0 ? unit.attention_flops / unit.forward_flops : 0;
 }
 
 }  // namespace hockney

@@ -9,7 +9,7 @@ namespace hockney {
 
 // What one rank has of a unit.
 struct LocalUnit {
-  int unit = 0;                         // of the model
+  int unit = 0;                              // of the model
   std::vector<ModelParameter> dense = {};    // this rank's part of each tensor
   std::vector<ModelParameter> experts = {};  // of the experts that are this rank's
 };
@@ -20,8 +20,7 @@ struct LocalUnit {
 std::vector<LocalUnit> UnitsOfStage(const StepPlan& plan, std::int64_t stage,
                                     std::int64_t expert_rank);
 
-// The share of a block's flops that are attention's, by the sizes of the products; where the model
-// is no transformer 0.
-double AttentionShare(const ModelDescription& model, int unit);
+// The share of a unit's flops that are the attention's; 0 where it computes nothing.
+double AttentionShare(const ModelUnit& unit);
 
 }  // namespace hockney
