@@ -15,10 +15,13 @@
 #include "bench/options.h"
 #include "bench/shaping.h"
 #include "bench/topology_options.h"
+#include "bench/training/gemm_computer.h"
 #include "bench/training/same_model.h"
 #include "bench/training/step_measure.h"
 #include "bench/training/step_options.h"
 #include "bench/training/step_report.h"
+#include "bench/training/train_calls.h"
+#include "bench/training/train_run.h"
 #include "topology/agree.h"
 #include "topology/check.h"
 #include "topology/collect_topology.h"
@@ -41,6 +44,7 @@ struct Texts {
   std::string out;
   int steps = 10;
   int warmups = 2;
+  int train = 0;  // steps of training in place of measured ones
   bool append = false;
   std::uint64_t seed = 1;
   TopologySources sources;
@@ -49,19 +53,30 @@ struct Texts {
 
 class Step {
  public:
-  Step(Session& session, const Texts& texts, StepRow row, const Launch& launch)
+  // `gemm` is null where computing is emulated.
+  Step(Session& session, const Texts& texts, StepRow row, const Launch& launch,
+       std::shared_ptr<const Gemm> gemm)
       : session_(session),
         texts_(texts),
         row_(std::move(row)),
         launch_(launch),
+        gemm_(std::move(gemm)),
         local_(session.SplitSharedMemory()),
         place_(PlaceRank(session, local_)) {}
   int Run();
 
  private:
+  ExitCode Measure();
+  ExitCode Train();
+  StepCalls::Options CallOptions() const;
+  // Null where calls have deadlines of their own.
+  Watchdog* MpisWatchdog() const {
+    return row_.implementation == "mpi" ? &launch_.watchdog() : nullptr;
+  }
   void FindPlacement();
   void MakeCases();
   void AddCase(std::optional<std::int64_t> cap_bytes);
+  void PrepareGround();
   void PrepareCases();
   void OpenFolder();
   void WriteRun(const char* outcome, std::optional<ExitCode> code);
@@ -72,6 +87,7 @@ class Step {
   const Texts& texts_;
   StepRow row_;
   const Launch& launch_;
+  std::shared_ptr<const Gemm> gemm_;
   Session local_;
   RankPlace place_;
   std::optional<RankPlacement> placement_;
@@ -97,9 +113,13 @@ void Step::AddCase(std::optional<std::int64_t> cap_bytes) {
   added.row.bucket_cap_bytes = cap_bytes;
   added.plan = PlanOfRow(added.row);
   added.graph = BuildStep(added.plan, session_.rank());
-  AssignTimes(added.graph, added.plan.model, added.plan.micro_batch,
-              CostOfRow(added.row, added.plan.model));
-  added.computer = std::make_unique<EmulatedComputer>();
+  if (added.row.compute == "gemm") {
+    added.computer = std::make_unique<GemmComputer>(gemm_);
+  } else {
+    AssignTimes(added.graph, added.plan.model, added.plan.micro_batch,
+                CostOfRow(added.row, added.plan.model));
+    added.computer = std::make_unique<EmulatedComputer>();
+  }
   cases_.push_back(std::move(added));
 }
 
@@ -112,35 +132,40 @@ void Step::MakeCases() {
       for (const auto& cap :
            ReadBucketSweep(texts_.step, row_.bucket_cap_bytes, TotalBytes(plan.model)))
         AddCase(cap);
+      if (texts_.train > 0) static_cast<void>(TrainPlanOf(plan, texts_.seed));
     });
   } catch (const std::invalid_argument& error) {
     throw Agreed<UsageError>(error.what());
   }
 }
 
-void Step::PrepareCases() {
-  const HostExecutor::Options executor{.oversubscribed = place_.oversubscribed,
-                                       .timeout_seconds = texts_.ranks.timeout_seconds};
-  HostGroundOptions options{.executor = executor, .interfaces = launch_.interfaces()};
+StepCalls::Options Step::CallOptions() const {
+  return {.implementation = row_.implementation == "mpi" ? StepImplementation::kMpi
+                                                         : StepImplementation::kHockney,
+          .executor = {.oversubscribed = place_.oversubscribed,
+                       .timeout_seconds = texts_.ranks.timeout_seconds},
+          .interfaces = launch_.interfaces()};
+}
+
+void Step::PrepareGround() {
+  HostGroundOptions options{.executor = CallOptions().executor, .interfaces = launch_.interfaces()};
   options.domain.lanes = 1;
   ground_ = MakeHostGround(session_, local_, options);
+}
+
+void Step::PrepareCases() {
   barrier_ = PrepareBarrier(*ground_.executor, *ground_.domain, place_.hosts == 1);
   const RankPlacement* placement = placement_ ? &*placement_ : nullptr;
-  const bool by_mpi = row_.implementation == "mpi";
   for (StepCase& each : cases_) {
-    each.calls = std::make_unique<StepCalls>(
-        session_, ground_, placement, each.graph,
-        StepCalls::Options{
-            .implementation = by_mpi ? StepImplementation::kMpi : StepImplementation::kHockney,
-            .executor = executor,
-            .interfaces = launch_.interfaces()});
+    each.calls =
+        std::make_unique<StepCalls>(session_, ground_, placement, each.graph, CallOptions());
     std::vector<StepRunner::NodeCall> calls;
     calls.reserve(each.graph.nodes.size());
     for (std::size_t node = 0; node < each.graph.nodes.size(); ++node) {
       calls.push_back({each.calls->At(node), each.calls->SignalAt(node)});
     }
-    each.runner = std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer,
-                                               by_mpi ? &launch_.watchdog() : nullptr);
+    each.runner =
+        std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer, MpisWatchdog());
   }
 }
 
@@ -216,11 +241,7 @@ void Step::WriteResults() {
   folder_->WriteText("step_graph.json", GraphJson(fastest->graph).dump(1) + "\n");
 }
 
-int Step::Run() {
-  FindPlacement();
-  MakeCases();
-  OpenFolder();
-  launch_.watchdog().SetActivity("steps");
+ExitCode Step::Measure() {
   PrepareCases();
   const auto begin = StepClock::now();
   const auto after_round = [this, begin](int done, int rounds) {
@@ -234,13 +255,44 @@ int Step::Run() {
                                       .after_round = after_round});
   std::int64_t errors = 0;
   for (const StepCase& each : cases_) errors += each.row.data_errors;
-  const ExitCode code = !finished    ? ExitCode::kInterrupted
-                        : errors > 0 ? ExitCode::kWrongData
-                                     : ExitCode::kOk;
   if (folder_) {
-    if (!finished) fmt::print(stderr, "hockney step: interrupted; what was finished is kept\n");
     if (errors > 0) fmt::print(stderr, "hockney step: wrong gradients, see status\n");
     WriteResults();
+  }
+  return !finished ? ExitCode::kInterrupted : errors > 0 ? ExitCode::kWrongData : ExitCode::kOk;
+}
+
+ExitCode Step::Train() {
+  const TrainPlan plan = TrainPlanOf(cases_.front().plan, texts_.seed);
+  const TrainCalls calls(session_, ground_, placement_ ? &*placement_ : nullptr, plan,
+                         CallOptions());
+  MlpTrainer trainer(plan, session_.rank(), gemm_, calls.Exchanges(MpisWatchdog()));
+  std::optional<MlpTrainer> one_rank;
+  if (folder_) {
+    one_rank.emplace(OneRank(plan), 0, gemm_, TrainExchanges{});
+    fmt::print("{}", TrainingHead(plan, gemm_->library()));
+  }
+  const TrainOutcome outcome = RunTraining(session_, trainer, one_rank ? &*one_rank : nullptr,
+                                           texts_.train, [&](const LossRow& row) {
+                                             folder_->AppendLosses({&row, 1});
+                                             fmt::print("{}", LossLine(row, texts_.train));
+                                           });
+  if (folder_) fmt::print("{}", TrainingEnd(outcome));
+  return !outcome.finished    ? ExitCode::kInterrupted
+         : !outcome.same_loss ? ExitCode::kWrongData
+                              : ExitCode::kOk;
+}
+
+int Step::Run() {
+  FindPlacement();
+  MakeCases();
+  OpenFolder();
+  launch_.watchdog().SetActivity("steps");
+  PrepareGround();
+  const ExitCode code = texts_.train > 0 ? Train() : Measure();
+  if (folder_) {
+    const bool finished = code != ExitCode::kInterrupted;
+    if (!finished) fmt::print(stderr, "hockney step: interrupted; what was finished is kept\n");
     WriteRun(finished ? "finished" : "interrupted", code);
     fmt::print("\nrun folder: {}\n", folder_->path().string());
   }
@@ -254,10 +306,12 @@ StepRow ReadRow(const Texts& texts) {
   constexpr std::string_view kImplementations[] = {"hockney", "mpi", "nccl"};
   StepRow row = ReadStepOptions(texts.step);
   ParseChoice("--compute", texts.compute, kComputes);
-  if (texts.compute == "gemm") {
-    throw EnvironmentError("--compute gemm: real products are not built yet; expected emulate");
-  }
   row.compute = texts.compute;
+  if (row.compute == "gemm") row.device.clear();  // this machine sets the time
+  if (texts.train > 0 && row.compute != "gemm")
+    FailOption("--compute", row.compute, "gemm, whose products --train takes");
+  if (texts.train > 0 && texts.append)
+    throw UsageError("--append: a training has a run folder of its own");
   if (ParseChoice("--implementation", texts.implementation, kImplementations) == 2) {
     throw EnvironmentError(
         "--implementation nccl: steps on GPUs are not built yet; expected hockney or mpi");
@@ -279,7 +333,7 @@ Runner AddStep(CLI::App& program) {
   AddStepOptions(command, &texts->step);
   command
       .add_option("--compute", texts->compute,
-                  "emulate: wait like a busy accelerator; gemm (real products) is not built yet")
+                  "emulate (wait like a busy accelerator) or gemm (real matrix products)")
       ->capture_default_str();
   command
       .add_option("--implementation", texts->implementation,
@@ -291,7 +345,12 @@ Runner AddStep(CLI::App& program) {
   command.add_option("--warmups", texts->warmups, "Steps before them")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();
-  command.add_option("--seed", texts->seed, "Of the gradients that are checked")
+  command
+      .add_option("--train", texts->train,
+                  "With --compute gemm: train the model's MLP block for so many steps instead, "
+                  "beside one rank alone")
+      ->check(CLI::Range(1, 1'000'000));
+  command.add_option("--seed", texts->seed, "Of the gradients that are checked, or the training")
       ->capture_default_str();
   command.add_option("--out", texts->out, "Run folder (default hockney-runs/<UTC>_step)");
   command.add_flag("--append", texts->append, "Add to an existing run folder");
@@ -303,8 +362,10 @@ Runner AddStep(CLI::App& program) {
   return [texts](Launch& launch) {
     CheckTopologyOptions(texts->sources);
     const StepRow row = ReadRow(*texts);
-    return launch.RunRanks(
-        texts->ranks, [&](Session& session) { return Step(session, *texts, row, launch).Run(); });
+    const auto gemm = row.compute == "gemm" ? Gemm::Load() : nullptr;
+    return launch.RunRanks(texts->ranks, [&](Session& session) {
+      return Step(session, *texts, row, launch, gemm).Run();
+    });
   };
 }
 

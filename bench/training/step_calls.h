@@ -46,6 +46,9 @@ class StepCalls {
   }
   // What the node's buffers are.
   const Call& CallAt(std::size_t node) const { return nodes_[node]->call; }
+  // What a collective reads and writes; nodes other than gradients may have the same memory.
+  std::span<std::byte> InputOf(std::size_t node) const { return nodes_[node]->set.input(); }
+  std::span<std::byte> OutputOf(std::size_t node) const { return nodes_[node]->set.output(); }
   // What does it: "ring", "hierarchical(direct,ring)", "mpi".
   const std::string& ChoiceOf(std::size_t node) const { return nodes_[node]->choice; }
 

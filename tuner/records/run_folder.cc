@@ -185,6 +185,10 @@ void RunFolder::AppendSteps(std::span<const StepRow> rows) {
   AppendTo(&steps_, "step.csv", NamesLine<StepRow>(), LinesOf(rows));
 }
 
+void RunFolder::AppendLosses(std::span<const LossRow> rows) {
+  AppendTo(&losses_, "loss.csv", NamesLine<LossRow>(), LinesOf(rows));
+}
+
 std::string RunFolder::Head() const {
   std::string head;
   for (const auto& [key, value] : header_) {

@@ -14,6 +14,7 @@
 #include "tuner/records/kernel_row.h"
 #include "tuner/records/line_file.h"
 #include "tuner/records/link_row.h"
+#include "tuner/records/loss_row.h"
 #include "tuner/records/step_row.h"
 #include "tuner/records/sweep_row.h"
 
@@ -77,10 +78,11 @@ class RunFolder {
   // holds a line break.
   std::int64_t AppendSweep(const SweepRow& row, std::span<const SampleRow> samples);
 
-  // Append rows to links.csv, kernels.csv and step.csv. Throw as AppendSweep does.
+  // Append rows to links.csv, kernels.csv, step.csv and loss.csv. Throw as AppendSweep does.
   void AppendLinks(std::span<const LinkRow> rows);
   void AppendKernels(std::span<const KernelRow> rows);
   void AppendSteps(std::span<const StepRow> rows);
+  void AppendLosses(std::span<const LossRow> rows);
 
  private:
   RunFolder(std::filesystem::path path, CsvHeader header);
@@ -95,6 +97,7 @@ class RunFolder {
   std::optional<LineFile> links_;
   std::optional<LineFile> kernels_;
   std::optional<LineFile> steps_;
+  std::optional<LineFile> losses_;
   std::int64_t sweep_rows_ = 0;
 };
 
