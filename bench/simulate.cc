@@ -145,7 +145,8 @@ class SimulateRun {
  public:
   SimulateRun(const Texts& texts, int ranks)
       : texts_(texts), ranks_(ranks), machine_(MachineOf(texts, ranks)) {
-    options_.buckets_full = !IsStreamed(texts);
+    options_.refill_seconds = IsStreamed(texts) ? 0 : IsolatedRefillSeconds(machine_);
+    options_.repeats = true;
     options_.collapse = options_.extrapolate = !texts.full;
   }
 
@@ -310,7 +311,10 @@ Runner AddSimulate(CLI::App& program) {
   command.add_option("--protocol", t.protocol, "simple or ll")->capture_default_str();
   command.add_option("--lanes", t.lanes, "Data lanes")->capture_default_str();
   command.add_option("--slices", t.slices, "Slices a chunk")->capture_default_str();
-  command.add_option("--mode", t.mode, "isolated: shapers' buckets are full; streamed: empty")
+  command
+      .add_option("--mode", t.mode,
+                  "isolated: a barrier goes before each call; streamed: none, so that shapers' "
+                  "buckets are empty")
       ->capture_default_str();
   command.add_option("--as", t.as, "hockney: its own programs; nccl: NCCL's shapes on a --cluster")
       ->capture_default_str();

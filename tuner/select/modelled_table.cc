@@ -29,23 +29,38 @@ auto Distance(const TuningTable& table, RankShape shape) {
 }
 
 using Key = std::pair<Collective, Choice>;
+using Factors = std::map<Key, std::multimap<std::uint64_t, double>>;  // by size, of every shape
 
-std::map<Key, double> FindFactors(const Predictor& predictor,
-                                  std::span<const MeasuredTable> tables) {
-  std::map<Key, std::vector<double>> quotients;
+Factors FindFactors(const Predictor& predictor, std::span<const MeasuredTable> tables) {
+  Factors factors;
   for (const MeasuredTable& table : tables) {
     for (const auto& [bytes, cell] : table.cells) {
       for (const auto& [choice, us] : LevelMedians(cell)) {
         const auto predicted =
             predictor(table.key.collective, choice, table.key.ranks, table.key.nodes, bytes);
         if (!predicted || !(*predicted > 0)) continue;
-        quotients[{table.key.collective, choice}].push_back(us / 1e6 / *predicted);
+        factors[{table.key.collective, choice}].emplace(bytes, us / 1e6 / *predicted);
       }
     }
   }
-  std::map<Key, double> factors;
-  for (const auto& [key, all] : quotients) factors[key] = Median(all);
   return factors;
+}
+
+// The median at sizes within an octave; where there are none, of the nearest size.
+double FactorAt(const std::multimap<std::uint64_t, double>& factors, std::uint64_t bytes) {
+  const auto distance = [bytes](const auto& entry) {
+    return Octaves(static_cast<double>(entry.first), static_cast<double>(bytes));
+  };
+  double reach = 1;
+  const auto nearest =
+      std::min_element(factors.begin(), factors.end(),
+                       [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
+  reach = std::max(reach, distance(*nearest));
+  std::vector<double> near;
+  for (const auto& entry : factors) {
+    if (distance(entry) <= reach) near.push_back(entry.second);
+  }
+  return Median(near);
 }
 
 std::vector<std::uint64_t> SizesOf(std::span<const MeasuredTable> tables) {
@@ -60,14 +75,14 @@ std::vector<std::uint64_t> SizesOf(std::span<const MeasuredTable> tables) {
 
 Predictor Calibrate(Predictor predictor, std::span<const MeasuredTable> tables) {
   if (!predictor) return predictor;
-  const auto factors = std::make_shared<std::map<Key, double>>(FindFactors(predictor, tables));
+  const auto factors = std::make_shared<Factors>(FindFactors(predictor, tables));
   return [predictor = std::move(predictor), factors](Collective collective, const Choice& choice,
                                                      std::int64_t ranks, std::int64_t nodes,
                                                      std::uint64_t bytes) -> std::optional<double> {
     const auto predicted = predictor(collective, choice, ranks, nodes, bytes);
     const auto factor = factors->find({collective, choice});
     if (!predicted || factor == factors->end()) return predicted;
-    return *predicted * factor->second;
+    return *predicted * FactorAt(factor->second, bytes);
   };
 }
 

@@ -18,7 +18,8 @@ struct RankShape {
 };
 
 // `predictor`, times the median of measured over predicted time of the same choice of the same
-// collective on all shapes of `tables`, where both are there. `tables` must outlive it.
+// collective at sizes nearby on all shapes of `tables`, where both are there. By size, because what
+// a model misses of latencies says nothing of rates.
 Predictor Calibrate(Predictor predictor, std::span<const MeasuredTable> tables);
 
 // What a choice takes on the measured shape that is nearest to the one asked for, of those where it

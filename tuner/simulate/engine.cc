@@ -22,7 +22,7 @@ SimEngine::SimEngine(const SimMachine& machine, const ResourceMap& map,
       wires_(ConnectLanes(codes, classes, map, call.protocol)),
       slots_(static_cast<std::uint32_t>(call.flow.slots)),
       ranks_(static_cast<int>(machine.placement.node_of_rank.size())),
-      network_(map.resources(), false) {
+      network_(map.resources(), RefilledBuckets(map.resources(), 0)) {
   lanes_.reserve(wires_.lanes.size());
   for (const LaneEnds& ends : wires_.lanes) {
     const RankCode& rank = codes[classes.representative[ends.rank_class]];
@@ -74,8 +74,8 @@ void SimEngine::StartFlow(std::uint32_t owner, double bytes, double cap, const F
   PushDues();
 }
 
-EngineResult SimEngine::Run(bool buckets_full) {
-  network_ = FlowNetwork(map_.resources(), buckets_full);
+EngineResult SimEngine::Run(std::span<const double> buckets) {
+  network_ = FlowNetwork(map_.resources(), buckets);
   for (std::uint32_t lane = 0; lane < lanes_.size(); ++lane) {
     if (lanes_[lane].code->step_count == 0) {
       lanes_[lane].done = true;
@@ -101,6 +101,7 @@ EngineResult SimEngine::Run(bool buckets_full) {
     result_.seconds = std::max(result_.seconds, lane.free_seconds);
   }
   result_.solves = network_.solves();
+  result_.end_buckets = Buckets();
   return std::move(result_);
 }
 
@@ -140,12 +141,18 @@ void SimEngine::Handle(const SimEvent& event) {
   }
 }
 
+std::vector<double> SimEngine::Buckets() const {
+  std::vector<double> buckets;
+  buckets.reserve(bucket_resources_.size());
+  for (const std::int32_t resource : bucket_resources_)
+    buckets.push_back(network_.Tokens(resource, now_));
+  return buckets;
+}
+
 void SimEngine::PieceEnded(std::uint32_t index, int piece) {
   result_.piece_ends[piece][lanes_[index].piece_place] = now_;
   if (++lanes_through_[piece] < piece_lanes_) return;
-  for (const std::int32_t resource : bucket_resources_) {
-    result_.bucket_bytes[piece].push_back(network_.Tokens(resource, now_));
-  }
+  result_.bucket_bytes[piece] = Buckets();
 }
 
 void SimEngine::CountBytes(std::uint32_t lane, SimLevel level, double bytes) {

@@ -51,6 +51,7 @@ struct EngineResult {
   std::vector<std::vector<double>> piece_ends = {};
   std::vector<std::vector<double>> bucket_bytes = {};
   std::vector<std::array<double, kSimLevels>> piece_bytes = {};  // of each piece
+  std::vector<double> end_buckets = {};                          // what they hold in the end
 };
 
 // Lets all lanes of the representatives run through the machine, in order of time. Lanes do the
@@ -63,8 +64,9 @@ class SimEngine {
             const RankClasses& classes, const SimCall& call);
   void RecordInto(std::vector<SliceRecord>* records) { records_ = records; }
 
-  // Throws std::logic_error if lanes wait for each other for ever.
-  EngineResult Run(bool buckets_full);
+  // `buckets` as FlowNetwork has them. Throws std::logic_error if lanes wait for each other for
+  // ever.
+  EngineResult Run(std::span<const double> buckets);
 
  private:
   // In the owner of a flow: it is a lane, not a wire.
@@ -119,6 +121,7 @@ class SimEngine {
   void Post(std::uint32_t lane, const Step& step);
   void NextStep(std::uint32_t lane);
   void PieceEnded(std::uint32_t lane, int piece);
+  std::vector<double> Buckets() const;
 
   void CountBytes(std::uint32_t lane, SimLevel level, double bytes);
   void Send(std::uint32_t wire, double bytes);

@@ -18,11 +18,23 @@ constexpr std::size_t kManyChanges = 64;  // at once: everything is shared out a
 
 }  // namespace
 
-FlowNetwork::FlowNetwork(std::span<const Resource> resources, bool buckets_full) {
+std::vector<double> RefilledBuckets(std::span<const Resource> resources, double seconds,
+                                    std::span<const double> before) {
+  std::vector<double> buckets;
+  for (const Resource& each : resources) {
+    if (each.burst_bytes == 0) continue;
+    const double held = before.empty() ? 0 : before[buckets.size()];
+    buckets.push_back(std::min(each.burst_bytes, held + seconds * each.bytes_per_second));
+  }
+  return buckets;
+}
+
+FlowNetwork::FlowNetwork(std::span<const Resource> resources, std::span<const double> buckets) {
+  std::size_t next = 0;
   resources_.resize(resources.size());
   for (std::size_t i = 0; i < resources.size(); ++i) {
     resources_[i].limits = resources[i];
-    if (buckets_full) resources_[i].tokens = resources[i].burst_bytes;
+    if (resources[i].burst_bytes > 0) resources_[i].tokens = buckets[next++];
   }
 }
 

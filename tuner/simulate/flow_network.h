@@ -19,6 +19,11 @@ struct Resource {
   double peak_bytes_per_second = kUnlimited;
 };
 
+// What the buckets hold, of resources that have one, after so many seconds of rest; `before` is
+// what they held before that, nothing if none.
+std::vector<double> RefilledBuckets(std::span<const Resource> resources, double seconds,
+                                    std::span<const double> before = {});
+
 // A resource that a flow passes, and how many flows like it pass there, where one stands for many.
 struct PathPart {
   std::int32_t resource = 0;
@@ -37,7 +42,8 @@ struct FlowPath {
 // all that start or end at one time, and calls End and Drain when what it was told comes due.
 class FlowNetwork {
  public:
-  explicit FlowNetwork(std::span<const Resource> resources, bool buckets_full);
+  // `buckets`: what those of the resources that have one hold, in their order.
+  FlowNetwork(std::span<const Resource> resources, std::span<const double> buckets);
 
   // What became known: a flow's end or a bucket that runs dry, valid while `version` is the
   // target's.

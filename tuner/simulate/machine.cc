@@ -1,6 +1,7 @@
 #include "tuner/simulate/machine.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -33,6 +34,16 @@ Sharing FindSharing(const std::vector<int>& place_of_rank, const std::vector<int
 }
 
 }  // namespace
+
+double IsolatedRefillSeconds(const SimMachine& machine) {
+  const auto& nodes = machine.placement.node_of_rank;
+  if (nodes.empty()) return 0;
+  const auto node_count = static_cast<unsigned>(*std::max_element(nodes.begin(), nodes.end())) + 1U;
+  const auto& racks = machine.placement.rack_of_node;
+  const bool crosses_racks = !racks.empty() && *std::max_element(racks.begin(), racks.end()) > 0;
+  const LevelCost& slowest = crosses_racks ? machine.fabric : machine.rack;
+  return std::bit_width(node_count - 1) * (slowest.overhead_seconds + slowest.alpha_seconds);
+}
 
 RankClasses EveryRankAlone(int ranks) {
   RankClasses classes;

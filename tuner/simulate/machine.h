@@ -42,6 +42,10 @@ struct SimMachine {
   double reduce_seconds_per_byte = 0;
 };
 
+// How long the links have rested before an isolated call, one of many: as long as the barrier takes
+// that goes before it, a round of flags between nodes for every doubling of their number.
+double IsolatedRefillSeconds(const SimMachine& machine);
+
 enum class SimLevel : std::uint8_t { kNode, kRack, kFabric };
 inline constexpr int kSimLevels = 3;
 

@@ -101,7 +101,8 @@ Predictor SimulatedPredictor(Model model, int nodes_per_rack) {
     try {
       const SimMachine machine = MachineOfModel(
           model, BlockPlacement(static_cast<int>(ranks), static_cast<int>(nodes), nodes_per_rack));
-      return Simulation(RequestOfRow(row), machine).Run().seconds;
+      const SimOptions isolated{.refill_seconds = IsolatedRefillSeconds(machine), .repeats = true};
+      return Simulation(RequestOfRow(row), machine, isolated).Run().seconds;
     } catch (const std::invalid_argument&) {
       return std::nullopt;
     }
@@ -126,8 +127,10 @@ PredictionReport PredictRows(const Model& model, std::span<const SweepRow> rows,
       const SimMachine machine = MachineOfModel(
           model, BlockPlacement(static_cast<int>(row.ranks),
                                 static_cast<int>(row.nodes.value_or(1)), nodes_per_rack));
-      const Simulation simulation(RequestOfRow(row), machine,
-                                  {.buckets_full = row.mode != "streamed"});
+      const Simulation simulation(
+          RequestOfRow(row), machine,
+          {.refill_seconds = row.mode == "streamed" ? 0 : IsolatedRefillSeconds(machine),
+           .repeats = true});
       found.predicted_us = simulation.Run().seconds * 1e6;
     } catch (const std::invalid_argument& reason) {
       report.left_out.push_back(

@@ -22,7 +22,7 @@ RankPlacement BlockPlacement(int ranks, int nodes, int nodes_per_rack = 0);
 SimRequest RequestOfRow(const SweepRow& row);
 
 // Says how long a choice of hockney's own would take on ranks in block order over nodes, from links
-// alone, buckets full; nothing for other implementations and what cannot run there. `model` is
+// alone, isolated; nothing for other implementations and what cannot run there. `model` is
 // copied.
 Predictor SimulatedPredictor(Model model, int nodes_per_rack);
 
@@ -44,7 +44,7 @@ struct PredictionReport {
 };
 
 // Predicts every row of hockney's own that was measured right, from links alone. A streamed call
-// finds shapers' buckets empty, an isolated one full.
+// finds shapers' buckets empty, an isolated one as IsolatedRefillSeconds says.
 PredictionReport PredictRows(const Model& model, std::span<const SweepRow> rows, int nodes_per_rack,
                              std::uint64_t gated_bytes);
 

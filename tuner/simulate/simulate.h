@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -21,12 +23,17 @@ struct SimRequest {
   FlowLimits limits = {};
 };
 
+inline constexpr double kFullBuckets = std::numeric_limits<double>::infinity();
+
 struct SimOptions {
   bool collapse = true;     // let ranks that do the same stand for each other
   bool extrapolate = true;  // stop when pieces repeat
-  // Whether what shaped links let through at once is still there when the call begins: so it is
-  // when calls come one at a time.
-  bool buckets_full = true;
+  // How long shaped links rest before the call, while the buckets of what they let through at once
+  // fill; 0 where calls follow each other without a pause.
+  double refill_seconds = kFullBuckets;
+  // Whether the call is one of many alike, so that it finds in the buckets what the one before it
+  // left, too; otherwise they were empty before the rest.
+  bool repeats = false;
 };
 
 struct SimResult {
@@ -40,6 +47,7 @@ struct SimResult {
   std::uint64_t slices = 0;  // simulated
   std::uint64_t events = 0;
   std::uint64_t solves = 0;
+  std::vector<double> end_buckets = {};  // what shaped links' buckets hold in the end
 };
 
 // Everything that a simulation of one call needs, built once for several runs.
@@ -68,6 +76,7 @@ class Simulation {
  private:
   EngineResult RunPieces(int pieces, std::vector<SliceRecord>* records) const;
   std::optional<SimResult> RunFew(int all) const;
+  void FindBuckets();
   SimResult Finish(const EngineResult& engine, int pieces, double pace) const;
 
   SimMachine machine_;
@@ -79,6 +88,8 @@ class Simulation {
   RankClasses classes_;
   std::size_t even_chunk_bytes_ = 0;
   Protocol protocol_ = Protocol::kSimple;
+  std::unique_ptr<const ResourceMap> map_;
+  std::vector<double> buckets_;  // when the call begins
 };
 
 }  // namespace hockney

@@ -69,12 +69,12 @@ const SimulatedClock::Times& SimulatedClock::Find(const StepNode& node, const Si
   const StepChoice choice = ChooseForStep(node.counts, node.type, placement);
   const SimRequest request{
       .row = choice.row, .counts = node.counts, .type = node.type, .parameters = choice.parameters};
-  times.full = Simulation(request, machine, {.buckets_full = true}).Run().seconds;
+  times.full = Simulation(request, machine, {.refill_seconds = kFullBuckets}).Run().seconds;
   times.refill_seconds =
       std::max(SecondsToFill(machine.node_transmit), SecondsToFill(machine.rack_up));
   times.empty = times.refill_seconds == 0
                     ? times.full
-                    : Simulation(request, machine, {.buckets_full = false}).Run().seconds;
+                    : Simulation(request, machine, {.refill_seconds = 0}).Run().seconds;
   return times;
 }
 

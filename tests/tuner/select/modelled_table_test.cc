@@ -69,6 +69,25 @@ std::vector<MeasuredTable> TwoShapes(double us) {
   return MeasuredTables(runs);
 }
 
+TEST(CalibrateTest, FactorsAreThoseOfSizesNearby) {
+  std::vector<SweepRow> rows;
+  const std::pair<std::uint64_t, double> measured[] = {{64, 10}, {128, 12}, {1024, 100}};
+  for (const auto& [bytes, us] : measured) rows.push_back(MadeUpRow("ring", bytes, us));
+  const std::vector<RunRecords> runs = {{.sweep = rows}};
+  const auto tables = MeasuredTables(runs);
+  const Predictor same = [](Collective, const Choice&, std::int64_t, std::int64_t,
+                            std::uint64_t) -> std::optional<double> { return 1e-6; };
+  const Predictor calibrated = Calibrate(same, tables);
+  const auto us = [&](std::uint64_t bytes) {
+    return calibrated(Collective::kAllReduce, Named("ring"), 8, 1, bytes).value() * 1e6;
+  };
+  EXPECT_NEAR(us(64), 11, 1e-9);
+  EXPECT_NEAR(us(256), 12, 1e-9);
+  EXPECT_NEAR(us(700), 100, 1e-9);
+  EXPECT_NEAR(us(1 << 20), 100, 1e-9);
+  EXPECT_NEAR(us(8), 10, 1e-9);
+}
+
 TEST(CalibrateTest, PredictionsTakeTheMedianFactorOfTheirAlgorithm) {
   const auto tables = TwoShapes(10);
   // Half of what is measured, for ring only.

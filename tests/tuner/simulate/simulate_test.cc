@@ -160,10 +160,30 @@ TEST(SimulateTest, ADrainedBucketIsSlower) {
   machine.node_transmit = {.bytes_per_second = 1e8, .burst_bytes = 1 << 17};
   const Case ring{FindAlgorithm(Collective::kAllReduce, "ring"), {}, "ring"};
   const SimRequest request = RequestOf(ring, 2, 1 << 17);
-  const double full = Simulation(request, machine, {.buckets_full = true}).Run().seconds;
-  const double empty = Simulation(request, machine, {.buckets_full = false}).Run().seconds;
+  const double full = Simulation(request, machine, {.refill_seconds = kFullBuckets}).Run().seconds;
+  const double empty = Simulation(request, machine, {.refill_seconds = 0}).Run().seconds;
   EXPECT_GT(empty, (1 << 17) / 1e8);
   EXPECT_LT(full, 0.5 * empty);
+  // Calls that follow each other find what the one before left: nothing.
+  EXPECT_NEAR(Simulation(request, machine, {.refill_seconds = 0, .repeats = true}).Run().seconds,
+              empty, 0.01 * empty);
+  // After a pause, what flowed in.
+  const double rested =
+      Simulation(request, machine, {.refill_seconds = 4e-4, .repeats = true}).Run().seconds;
+  EXPECT_NEAR(rested, empty - 4e-4, 0.01 * empty);
+}
+
+TEST(SimulateTest, ALinkThatRestsDuringItsCallsIsFullAgain) {
+  SimMachine machine;
+  machine.placement = BlockPlacement(2, 2);
+  machine.rack = {.alpha_seconds = 1e-2, .bytes_per_second = 1e9};
+  machine.node_transmit = {.bytes_per_second = 1e8, .burst_bytes = 1 << 17};
+  const Case ring{FindAlgorithm(Collective::kAllReduce, "ring"), {}, "ring"};
+  const SimRequest request = RequestOf(ring, 2, 1 << 17);
+  const double full = Simulation(request, machine, {.refill_seconds = kFullBuckets}).Run().seconds;
+  const double streamed =
+      Simulation(request, machine, {.refill_seconds = 0, .repeats = true}).Run().seconds;
+  EXPECT_NEAR(streamed, full, 1e-3 * full);
 }
 
 TEST(TraceTest, TheCriticalPathAddsUpToTheTime) {
