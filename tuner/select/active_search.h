@@ -12,13 +12,13 @@ struct SearchOptions {
   // A choice goes on after its first launch at a size if it is at most this much slower than the
   // fastest there; after later ones if it is at most half as much slower than that again, and among
   // the faster half.
-  double drop = 0.10;
+  double drop = 0.05;
   // A choice is tried between two sizes if it is at most this much slower than the fastest at one
   // of them.
-  double near = 0.5;
+  double near = 0.3;
   // A choice is good enough that is at most this much slower than the fastest.
-  double good = 0.05;
-  std::size_t most_launches = 3;  // of one choice at one size
+  double good = 0.1;
+  std::size_t most_launches = 2;  // of one choice at one size
 };
 
 // Returns what a search would have measured of the table, had it asked for one time (of a choice,
