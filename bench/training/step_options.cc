@@ -19,6 +19,7 @@ std::optional<DataType> ReadType(const char* option, const std::string& text) {
   if (text.empty()) return std::nullopt;
   const std::vector<DataType> types = ParseDataTypes(option, text);
   if (types.size() != 1) FailOption(option, text, "one type");
+  if (!IsFloat(types.front())) FailOption(option, text, "a floating-point type");
   return types.front();
 }
 

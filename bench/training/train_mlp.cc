@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "bench/training/train_data.h"
+#include "collectives/kernels/scalar.h"
 
 namespace hockney {
 namespace {
@@ -16,6 +17,11 @@ std::uint64_t InputSeed(std::uint64_t seed) { return 2 * (3 * seed + 2); }
 // A step of Adam moves every parameter by as much as the rate, and `features` of them together move
 // what is between the products.
 AdamWOptions OptionsOf(const MlpShape& shape) { return {.learning_rate = 0.2 / shape.features}; }
+
+void Round(DataType type, std::span<float> numbers) {
+  if (type != DataType::kBfloat16) return;
+  for (float& each : numbers) each = Bfloat16::Decode(Bfloat16::Encode(each));
+}
 
 }  // namespace
 
@@ -38,6 +44,7 @@ MlpTrainer::MlpTrainer(const TrainPlan& plan, std::int64_t rank,
   const auto own = std::span<const float>(parameters_).subspan(begin, kept);
   master_.assign(own.begin(), own.end());
   master_gradients_.resize(kept);
+  Round(plan_.weights, parameters_);
   const auto values =
       static_cast<std::size_t>(RowsOf(plan)) * static_cast<std::size_t>(plan.shape.features);
   for (auto* each : {&inputs_, &targets_, &outputs_, &output_gradients_, &input_gradients_})
@@ -50,6 +57,12 @@ void MlpTrainer::FillBatch() {
   FillInputs(plan_.shape.features, InputSeed(plan_.seed), first, inputs_);
   teacher_.Forward(teacher_parameters_, inputs_, targets_);
   teacher_.AddBias(teacher_parameters_, targets_);
+}
+
+void MlpTrainer::GatherParameters() {
+  weights_ = master_;
+  Round(plan_.weights, weights_);
+  exchanges_.parameters.Run(weights_, parameters_);
 }
 
 // What computes with parameters that it should have gathered gets no number.
@@ -86,18 +99,18 @@ double MlpTrainer::MeanLoss(double own) const {
 double MlpTrainer::Step() {
   const bool drops = plan_.sharding == Sharding::kZero3;
   FillBatch();
-  if (drops) exchanges_.parameters.Run(master_, parameters_);
+  if (drops) GatherParameters();
   const double own_loss = Forward();
   if (drops) {
     DropParameters();
-    exchanges_.parameters.Run(master_, parameters_);
+    GatherParameters();
   }
   Backward();
   Update();
   if (drops) {
     DropParameters();
   } else {
-    exchanges_.parameters.Run(master_, parameters_);
+    GatherParameters();
   }
   ++steps_;
   return MeanLoss(own_loss);

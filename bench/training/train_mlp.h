@@ -14,8 +14,9 @@
 namespace hockney {
 
 // One rank of a training that is real: an MLP block learns from a fixed random block of the same
-// shape, by mean squared error and AdamW with float32 parameters. Batches follow from the seed and
-// the number of the sample, so that however ranks share out the work they train alike.
+// shape, by mean squared error and AdamW with float32 master parameters, from which those that it
+// computes with are rounded. Batches follow from the seed and the number of the sample, so that
+// however ranks share out the work they train alike.
 //   ddp: means of gradients are all-reduced. zero1: they are reduce-scattered, each rank updates
 //   its shard of the parameters, which are all-gathered then. zero3: they are kept as shards,
 //   gathered before the forward and again before the backward pass and dropped in between. tp:
@@ -39,6 +40,7 @@ class MlpTrainer {
   double Forward();
   void Backward();
   void Update();
+  void GatherParameters();
   void DropParameters();
   double MeanLoss(double own) const;
 
@@ -52,6 +54,7 @@ class MlpTrainer {
   std::vector<float> gradients_;
   std::vector<float> master_;  // all of these, or a shard
   std::vector<float> master_gradients_;
+  std::vector<float> weights_;  // the master's, rounded
   AdamW optimizer_;
   std::vector<float> inputs_;
   std::vector<float> targets_;

@@ -32,6 +32,9 @@ std::string WhyNotTrained(const TrainPlan& plan) {
       plan.sharding != Sharding::kZero3) {
     return fmt::format("sharding {}: expected ddp, zero1 or zero3", Name(plan.sharding));
   }
+  if (plan.weights != DataType::kFloat32 && plan.weights != DataType::kBfloat16) {
+    return fmt::format("weights of {}: expected --dtype float32 or bfloat16", Name(plan.weights));
+  }
   if (plan.shape.inner % degrees.tp != 0) {
     return fmt::format("inner size {} is no multiple of {} tensor-parallel ranks", plan.shape.inner,
                        degrees.tp);
@@ -61,6 +64,7 @@ TrainPlan TrainPlanOf(const StepPlan& step, std::uint64_t seed) {
                 ToInt(step.model.transformer->feed_forward, "features")};
   plan.degrees = step.degrees;
   plan.sharding = step.sharding;
+  plan.weights = step.model.parameters.front().type;
   plan.rows =
       ToInt(step.micro_batches * step.micro_batch * step.model.tokens_per_sample * step.degrees.dp,
             "tokens");

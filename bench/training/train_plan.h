@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bench/training/mlp.h"
+#include "collectives/types.h"
 #include "tuner/training/step_plan.h"
 
 namespace hockney {
@@ -14,6 +15,9 @@ struct TrainPlan {
   int rows = 1;                        // tokens of the global batch
   ParallelDegrees degrees;             // dp and tp
   Sharding sharding = Sharding::kDdp;  // kDdp, kZero1, kZero3
+  // What ranks compute with: kFloat32 or kBfloat16, rounded from float32 parameters that AdamW
+  // updates. Sums are of float32.
+  DataType weights = DataType::kFloat32;
   std::uint64_t seed = 1;
 };
 

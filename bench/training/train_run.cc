@@ -51,10 +51,10 @@ TrainOutcome RunTraining(Session& world, MlpTrainer& trainer, MlpTrainer* one_ra
 
 std::string TrainingHead(const TrainPlan& plan, const std::string& library) {
   return fmt::format(
-      "MLP block of {} x {}: {} parameters, {} tokens a step, {}, {}, {}\n\n"
+      "MLP block of {} x {}: {} parameters, {}, {} tokens a step, {}, {}, {}\n\n"
       "{:>8}  {:>14}  {:>14}  {:>10}\n",
-      plan.shape.features, plan.shape.inner, Elements(plan.shape), plan.rows, Text(plan.degrees),
-      Name(plan.sharding), library, "step", "loss", "one rank's", "difference");
+      plan.shape.features, plan.shape.inner, Elements(plan.shape), Name(plan.weights), plan.rows,
+      Text(plan.degrees), Name(plan.sharding), library, "step", "loss", "one rank's", "difference");
 }
 
 std::string LossLine(const LossRow& row, int steps) {

@@ -39,8 +39,14 @@ std::string WhyNotShared(const StepPlan& plan) {
     }
     if (plan.degrees.ep > 1) return "hybrid sharding of experts: expected ep=1";
   }
+  if (plan.sharding != Sharding::kHybrid && plan.shard_ranks != 0)
+    return fmt::format("--shard-ranks {}: expected none but with --sharding hybrid",
+                       plan.shard_ranks);
   if (plan.prefetch < 0 || plan.prefetch > 2)
     return fmt::format("--prefetch {}: expected 0, 1 or 2", plan.prefetch);
+  if (!GathersParameters(plan.sharding) && plan.prefetch != StepPlan().prefetch)
+    return fmt::format("--prefetch {}: expected none but with --sharding zero3 or hybrid",
+                       plan.prefetch);
   return "";
 }
 
@@ -67,6 +73,8 @@ std::string WhyNotPlanned(const StepPlan& plan) {
   if (std::string why = WhyNotPipelined(plan); !why.empty()) return why;
   if (std::string why = WhyNotShared(plan); !why.empty()) return why;
   const bool splits_layers = degrees.tp * degrees.cp * degrees.ep * degrees.pp > 1;
+  if (plan.sequence_parallel && degrees.tp == 1)
+    return "--sequence-parallel: expected it with tensor-parallel ranks (--parallel tp=2)";
   if (splits_layers && !plan.model.transformer) {
     return fmt::format("{} is no transformer: expected data-parallel ranks only", plan.model.name);
   }
