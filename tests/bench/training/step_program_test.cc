@@ -189,8 +189,8 @@ TEST(StepProgramTest, BadOptionsNameThemselves) {
       {"--shard-ranks 2", "--shard-ranks 2: expected none but with --sharding hybrid"},
       {"--sharding zero2 --prefetch 2", "--prefetch 2: expected none but"},
       {"--sequence-parallel", "--sequence-parallel: expected it with"},
-      {"--dtype int8", "--dtype: int8: expected a floating-point type"},
-      {"--gradient-dtype uint32", "--gradient-dtype: uint32: expected a floating-point type"},
+      {"--dtype int8", "--dtype: \"int8\": expected a floating-point type"},
+      {"--gradient-dtype uint32", "--gradient-dtype: \"uint32\": expected a floating-point type"},
       {"--parallel pp=2 --micro-batches 3 --pipeline interleaved --chunks 2", "micro"}};
   for (const auto& [options, message] : bad) {
     const Outcome outcome = RunStep(folder, 4, options);
