@@ -6,9 +6,13 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "bench/training/step_devices.h"
+#include "collectives/executors/cuda/device_queue.h"
 #include "tests/bench/run_program.h"
+#include "tests/collectives/thread_device.h"
 #include "tests/requirements.h"
 #include "tests/scratch_folder.h"
+#include "topology/session.h"
 #include "tuner/records.h"
 
 namespace hockney {
@@ -26,7 +30,7 @@ constexpr const char* kTimes =
 // What the program is called with for one small step.
 std::string StepWords(const ScratchFolder& folder, const std::string& more) {
   return HOCKNEY_ON_THREADS
-         " step --model gpt2 --scale layers=2,hidden=64,vocab=64 --seq-length 16 --steps 1 "
+         " step --model gpt2 --scale layers=2,hidden=128,vocab=64 --seq-length 16 --steps 1 "
          "--warmups 0 --layer-times " +
          folder.Write("times.csv", kTimes) + " --append --out " + folder.Path("run") + " " + more;
 }
@@ -78,6 +82,33 @@ TEST(StepDeviceTest, WrongGradientsAreNoticed) {
   EXPECT_GT(rows[0].data_errors, 0);
 }
 
+// What communicates goes on while the other queue of the same device does not.
+TEST(StepDeviceTest, ComputingHasAQueueOfItsOwn) {
+  const DeviceSource source{
+      .find = [] { return CudaDevices{.count = 2}; },
+      .open =
+          [](int ordinal) {
+            return testing::MakeThreadDevice({.id = "device " + std::to_string(ordinal)});
+          }};
+  RunThreadRanks(2, 30, [&](Session& session) {
+    Session local = session.SplitSharedMemory();
+    const StepDevices devices(session, local, source);
+    Device& communicating = devices.communicating().device();
+    EXPECT_EQ(devices.computing().id(), communicating.id());
+    EXPECT_EQ(communicating.id(), "device " + std::to_string(session.rank()));
+    const auto computed = devices.computing().MakeMark();
+    const auto communicated = communicating.MakeMark();
+    {
+      const HeldQueue held(devices.computing());
+      computed->Enqueue();
+      WaitForQueue(*communicated);
+      EXPECT_FALSE(computed->Reached());
+    }
+    WaitForQueue(*computed);
+    session.Barrier();
+  });
+}
+
 TEST(StepDeviceTest, StepsOnTheHostSaySo) {
   const ScratchFolder folder;
   const Outcome outcome = RunShell(StepWords(folder, "--local 2"));
@@ -111,9 +142,9 @@ TEST(StepDeviceTest, WhatIsMissingEndsTheRunInOneLine) {
 
 TEST(StepDeviceTest, OptionsThatDoNothingAreRefused) {
   const std::pair<const char*, const char*> bad[] = {
-      {"--memory disk", "--memory: \"disk\": expected host"},
+      {"--memory disk", "--memory: \"disk\": expected one of host cuda"},
       {"--peer-memory fd", "--peer-memory: \"fd\": expected --memory cuda"},
-      {"--memory cuda --peer-memory usb", "--peer-memory: \"usb\": expected ipc"},
+      {"--memory cuda --peer-memory usb", "--peer-memory: \"usb\": expected one of ipc fd"},
       {"--implementation nccl", "--implementation: \"nccl\": expected --memory cuda"},
       {"--memory cuda --implementation mpi", "\"mpi\": expected hockney or nccl"},
       {"--memory cuda --compute gemm --train 3", "--memory: \"cuda\": expected host"}};
