@@ -1,5 +1,7 @@
 #include "bench/training/device_step_ground.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -30,7 +32,8 @@ DeviceStepGround::DeviceStepGround(const StepGroundParts& parts, const StepGroun
   RunOnAllOrThrow(parts.session,
                   [&] { host_ = MakeSegment(std::max<std::size_t>(parts.arena_bytes, 1)); });
   ground_ = std::make_unique<DeviceGround>(
-      parts.session, parts.local, DeviceGround::Parts{*options.device, wire_.get(), arena()},
+      parts.session, parts.local,
+      DeviceGround::Parts{*options.device, wire_.get(), host_.mapping->bytes()},
       DeviceGround::Options{.domain = StepDomain(parts, kDeviceSlotRoomBytes),
                             .kind = options.peer_memory,
                             .path = options.path,
@@ -42,6 +45,10 @@ DeviceStepGround::DeviceStepGround(const StepGroundParts& parts, const StepGroun
 std::unique_ptr<Prepared> DeviceStepGround::Prepare(const Call& call, const Algorithm& row,
                                                     const CallFlow& flow) {
   return std::make_unique<CallOnDevice>(ground_->device(), ground_->Prepare(call, row, flow));
+}
+
+std::string DeviceStepGround::Library() const {
+  return nccl_.version.empty() ? "" : fmt::format("NCCL {} ({})", nccl_.version, nccl_.file);
 }
 
 std::unique_ptr<Prepared> DeviceStepGround::PrepareByLibrary(const Call& call) {

@@ -19,6 +19,7 @@ class DeviceStepGround : public StepGround {
   const FlowLimits& limits() const override { return ground_->limits(); }
   std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row,
                                     const CallFlow& flow) override;
+  std::string Library() const override;
   std::string WhyNoLibrary() const override { return nccl_.reason; }
   std::string WhyNot(const Call& call) const override { return nccl_.baseline->WhyNot(call); }
   std::unique_ptr<Prepared> PrepareByLibrary(const Call& call) override;

@@ -17,6 +17,7 @@ class HostStepGround : public StepGround {
   const FlowLimits& limits() const override { return ground_.domain->options().limits; }
   std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row,
                                     const CallFlow& flow) override;
+  std::string Library() const override { return mpi_ ? mpi_->Library() : ""; }
   std::string WhyNot(const Call& call) const override { return mpi_->WhyNot(call); }
   std::unique_ptr<Prepared> PrepareByLibrary(const Call& call) override {
     return mpi_->Prepare(call);

@@ -44,7 +44,11 @@ class StepCalls {
   // memory.
   std::span<std::byte> InputOf(std::size_t node) const { return nodes_[node]->set.input(); }
   std::span<std::byte> OutputOf(std::size_t node) const { return nodes_[node]->set.output(); }
-  // What does it: "ring", "hierarchical(direct,ring)", "mpi".
+  // The library that does them in place of our executors; "": none, or no collectives.
+  std::string Library() const {
+    return parties_.empty() ? "" : parties_.front()->ground->Library();
+  }
+  // What does it: "ring", "hierarchical(direct,ring)", "mpi", "nccl".
   const std::string& ChoiceOf(std::size_t node) const { return nodes_[node]->choice; }
 
   // Fills what gradients start from, so that every mean is known; and, after a step, compares.

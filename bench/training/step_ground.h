@@ -43,6 +43,8 @@ class StepGround {
   // prepared may be run by any thread, by one at a time, and the ground outlives it.
   virtual std::unique_ptr<Prepared> Prepare(const Call& call, const Algorithm& row,
                                             const CallFlow& flow) = 0;
+  // Which library the options name, "NCCL 2.28.9 (/usr/lib/libnccl.so.2)"; "": none.
+  virtual std::string Library() const = 0;
   // Why there is no library, the same on all ranks of the group, or "".
   virtual std::string WhyNoLibrary() const { return ""; }
   // Why the library cannot do the call, or "".

@@ -10,6 +10,7 @@
 
 #include "bench/earlier_launches.h"
 #include "bench/facts.h"
+#include "bench/json_values.h"
 #include "bench/last_words.h"
 #include "bench/options.h"
 #include "bench/shaping.h"
@@ -175,6 +176,7 @@ void StepRun::PrepareCases() {
     each.runner =
         std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer, MpisWatchdog());
   }
+  run_["library"] = TextOrNull(cases_.front().calls->Library());
 }
 
 void StepRun::WriteRun(const char* outcome, std::optional<ExitCode> code) {

@@ -48,6 +48,7 @@ int cublasSetStream_v2(void* handle, void* stream) {
   static_cast<Context*>(handle)->stream = stream;
   return 0;
 }
+// NOLINTNEXTLINE(readability-function-size)
 int cublasGemmEx(void* handle, int /*transpose_a*/, int /*transpose_b*/, int m, int n, int k,
                  const void* alpha, const void* /*a*/, int type_a, int lda, const void* /*b*/,
                  int type_b, int ldb, const void* beta, void* /*c*/, int type_c, int ldc,
