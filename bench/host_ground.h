@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,10 +37,15 @@ const Algorithm& BarrierAlgorithm(bool is_one_host);
 std::unique_ptr<Prepared> PrepareBarrier(HostExecutor& executor, const HostDomain& domain,
                                          bool is_one_host);
 
+// Slots of all connections of a rank together; many ranks get smaller slots rather than more
+// memory. On the host, and on a device.
+inline constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
+inline constexpr std::size_t kDeviceSlotRoomBytes = std::size_t{256} << 20;
+
 // Makes slots smaller, so that those of all connections with `local_ranks` ranks of this host fit
 // `room_bytes`.
 void FitSlots(DomainOptions& options, std::size_t local_ranks,
-              std::size_t room_bytes = std::size_t{32} << 20);
+              std::size_t room_bytes = kSlotRoomBytes);
 
 // The wire alone; null where all ranks are on this host. Collective over `session`.
 std::unique_ptr<UcxWire> MakeHostWire(Session& session, const Session& local,

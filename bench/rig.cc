@@ -17,7 +17,6 @@
 #include "topology/check.h"
 #include "topology/gather_json.h"
 #include "topology/network.h"
-#include "topology/nvml.h"
 #include "topology/peer_links.h"
 
 namespace hockney {
@@ -26,11 +25,6 @@ namespace {
 // The double tree takes four lanes of the program for each data lane, more than any other
 // algorithm inside one host.
 constexpr int kLanesPerDataLane = 4;
-
-// Slots of all connections of a rank together; many ranks get smaller slots rather than more
-// memory.
-constexpr std::size_t kSlotRoomBytes = std::size_t{32} << 20;
-constexpr std::size_t kDeviceSlotRoomBytes = std::size_t{256} << 20;
 
 // The number of ranks of each host, by its first rank, the same on all. Collective.
 std::map<int, std::size_t> CountRanks(Session& session, Session& local) {
@@ -177,13 +171,7 @@ Rig::Ground Rig::MakeGround(Session& session, Session& local, const DomainOption
 
 // By the network cards themselves where every rank has what that needs.
 void Rig::ChoosePath(const UcxWire& wire) {
-  const std::string mine = WhyNoGdr(FindGdrFacts(device_->device(), wire, ReadNvmlTopology()));
-  why_no_gdr_ = "";
-  const auto all = GatherJson(session_, nlohmann::ordered_json(mine));
-  for (std::size_t rank = 0; rank < all.size() && why_no_gdr_.empty(); ++rank) {
-    const auto reason = all[rank].get<std::string>();
-    if (!reason.empty()) why_no_gdr_ = fmt::format("rank {}: {}", rank, reason);
-  }
+  why_no_gdr_ = FirstWhyNoGdr(session_, device_->device(), wire);
   path_ = why_no_gdr_.empty() ? ProxyPath::kDirect : ProxyPath::kStaged;
 }
 

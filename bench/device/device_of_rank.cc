@@ -15,7 +15,8 @@ DeviceOfRank::DeviceOfRank(Session& session, Session& local, const DeviceSource&
   RunOnAllOrThrow(session, [&] {
     const CudaDevices devices = source.find();
     if (devices.count == 0) throw EnvironmentError(Concat("no GPU: ", devices.reason));
-    device_ = source.open(local.rank() % devices.count);
+    ordinal_ = local.rank() % devices.count;
+    device_ = source.open(ordinal_);
   });
   int mine = 0;
   const std::string id = device_->id();

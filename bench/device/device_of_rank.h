@@ -17,6 +17,11 @@ class DeviceOfRank {
   DeviceOfRank(Session& session, Session& local, const DeviceSource& source);
 
   Device& device() const { return *device_; }
+  // Opens the same device once more, for the calling thread: what is enqueued there does not wait
+  // for what is enqueued here. Throws as the source does, which is that of the constructor.
+  std::unique_ptr<Device> OpenAgain(const DeviceSource& source) const {
+    return source.open(ordinal_);
+  }
   // The most ranks that any device of the run has: their blocks are there at the same time.
   int ranks_on_device() const { return ranks_on_device_; }
   std::size_t cache_bytes() const { return cache_bytes_; }  // the largest of any rank's
@@ -25,6 +30,7 @@ class DeviceOfRank {
   nlohmann::ordered_json Facts(Session& session) const;
 
  private:
+  int ordinal_ = 0;
   std::unique_ptr<Device> device_;
   int ranks_on_device_ = 1;
   std::size_t cache_bytes_ = 0;

@@ -1,9 +1,12 @@
 #include "bench/device/gdr.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "topology/concat.h"
+#include "topology/gather_json.h"
+#include "topology/nvml.h"
 
 namespace hockney {
 namespace {
@@ -59,6 +62,16 @@ std::string WhyNoGdr(const GdrFacts& facts) {
   if (facts.to_nic && facts.to_nic->level > GpuLevel::kHostBridge) {
     return Concat("the nearest RDMA card is at distance ", facts.to_nic->text, " (",
                   Name(facts.to_nic->level), "), expected at most a host bridge");
+  }
+  return "";
+}
+
+std::string FirstWhyNoGdr(Session& session, Device& device, const UcxWire& wire) {
+  const std::string mine = WhyNoGdr(FindGdrFacts(device, wire, ReadNvmlTopology()));
+  const auto all = GatherJson(session, nlohmann::ordered_json(mine));
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    const auto reason = all[rank].get<std::string>();
+    if (!reason.empty()) return Concat("rank ", rank, ": ", reason);
   }
   return "";
 }

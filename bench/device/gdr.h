@@ -7,6 +7,7 @@
 #include "collectives/executors/cuda/device.h"
 #include "collectives/wire/ucx_wire.h"
 #include "topology/gpu_topology.h"
+#include "topology/session.h"
 
 namespace hockney {
 
@@ -29,5 +30,9 @@ GdrFacts FindGdrFacts(Device& device, const UcxWire& wire, const GpuTopology& gp
 // Why network cards cannot read and write this rank's memory, or "": the first of card, GPU, UCX,
 // module and distance (farther than a host bridge the processors' link would carry it all).
 std::string WhyNoGdr(const GdrFacts& facts);
+
+// The first rank's reason, with its number, the same on all ranks; "" where every rank has all that
+// is needed. Collective.
+std::string FirstWhyNoGdr(Session& session, Device& device, const UcxWire& wire);
 
 }  // namespace hockney

@@ -1,310 +1,34 @@
-#include <fmt/format.h>
+#include "bench/command.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "bench/commands.h"
-#include "bench/earlier_launches.h"
-#include "bench/facts.h"
-#include "bench/last_words.h"
-#include "bench/launch.h"
 #include "bench/options.h"
-#include "bench/shaping.h"
-#include "bench/topology_options.h"
-#include "bench/training/gemm_computer.h"
-#include "bench/training/same_model.h"
-#include "bench/training/step_measure.h"
-#include "bench/training/step_options.h"
-#include "bench/training/step_report.h"
-#include "bench/training/train_calls.h"
-#include "bench/training/train_run.h"
-#include "topology/agree.h"
-#include "topology/check.h"
-#include "topology/collect_topology.h"
-#include "tuner/records.h"
-#include "tuner/training/build_step.h"
-#include "tuner/training/plan_of_row.h"
-#include "tuner/training/step_json.h"
+#include "bench/training/step_run.h"
 
 namespace hockney {
 namespace {
 
-constexpr const char* kUnfinished = "step_unfinished.csv";
-constexpr double kWorthSaying = 10;  // seconds
-
-// As typed.
-struct Texts {
-  StepTexts step;
-  std::string compute = "emulate";
-  std::string implementation = "hockney";
-  std::string out;
-  int steps = 10;
-  int warmups = 2;
-  int train = 0;  // steps of training in place of measured ones
-  bool append = false;
-  std::uint64_t seed = 1;
-  TopologySources sources;
-  RankOptions ranks;
-};
-
-class Step {
- public:
-  // `gemm` is null where computing is emulated.
-  Step(Session& session, const Texts& texts, StepRow row, const Launch& launch,
-       std::shared_ptr<const Gemm> gemm)
-      : session_(session),
-        texts_(texts),
-        row_(std::move(row)),
-        launch_(launch),
-        gemm_(std::move(gemm)),
-        local_(session.SplitSharedMemory()),
-        place_(PlaceRank(session, local_)) {}
-  int Run();
-
- private:
-  ExitCode Measure();
-  ExitCode Train();
-  StepCalls::Options CallOptions() const;
-  // Null where calls have deadlines of their own.
-  Watchdog* MpisWatchdog() const {
-    return row_.implementation == "mpi" ? &launch_.watchdog() : nullptr;
+// Throws UsageError for what GPUs do not do, or nothing else does.
+void CheckMemory(const StepCommandTexts& texts, const StepRow& row) {
+  const bool on_devices = row.memory_kind == "cuda";
+  if (row.implementation == "nccl" && !on_devices) {
+    FailOption("--implementation", row.implementation,
+               "--memory cuda beside nccl, which works on memory of GPUs only");
   }
-  void FindPlacement();
-  void MakeCases();
-  void AddCase(std::optional<std::int64_t> cap_bytes);
-  void PrepareGround();
-  void PrepareCases();
-  void OpenFolder();
-  void WriteRun(const char* outcome, std::optional<ExitCode> code);
-  void KeepRows(int done, int rounds, double seconds);
-  void WriteResults();
-
-  Session& session_;
-  const Texts& texts_;
-  StepRow row_;
-  const Launch& launch_;
-  std::shared_ptr<const Gemm> gemm_;
-  Session local_;
-  RankPlace place_;
-  std::optional<RankPlacement> placement_;
-  HostGround ground_;  // of all ranks
-  std::unique_ptr<Prepared> barrier_;
-  std::vector<StepCase> cases_;
-  nlohmann::ordered_json run_;
-  nlohmann::ordered_json earlier_launches_ = nlohmann::ordered_json::array();
-  std::optional<RunFolder> folder_;
-};
-
-void Step::FindPlacement() {
-  SwitchTree tree = ReadSwitchTree(session_, texts_.sources);
-  placement_ =
-      PlacementOf(CollectTopology(session_, local_, ReportOfThisRank(local_), std::move(tree)));
-  row_.ranks = session_.ranks();
-  row_.nodes = place_.hosts;
-}
-
-void Step::AddCase(std::optional<std::int64_t> cap_bytes) {
-  StepCase added;
-  added.row = row_;
-  added.row.bucket_cap_bytes = cap_bytes;
-  added.plan = PlanOfRow(added.row);
-  added.graph = BuildStep(added.plan, session_.rank());
-  if (added.row.compute == "gemm") {
-    added.computer = std::make_unique<GemmComputer>(gemm_);
-  } else {
-    AssignTimes(added.graph, added.plan.model, added.plan.micro_batch,
-                CostOfRow(added.row, added.plan.model));
-    added.computer = std::make_unique<EmulatedComputer>();
+  if (row.implementation == "mpi" && on_devices) {
+    FailOption("--implementation", row.implementation, "hockney or nccl with --memory cuda");
   }
-  cases_.push_back(std::move(added));
+  if (texts.train > 0 && on_devices)
+    FailOption("--memory", texts.memory.memory, "host, where --train trains");
 }
 
-void Step::MakeCases() {
-  try {
-    StepPlan plan;
-    RunOnAllOrThrow(session_, [&] { plan = PlanOfRow(row_); });
-    RequireSameModel(session_, plan.model);
-    RunOnAllOrThrow(session_, [&] {
-      for (const auto& cap :
-           ReadBucketSweep(texts_.step, row_.bucket_cap_bytes, TotalBytes(plan.model)))
-        AddCase(cap);
-      if (texts_.train > 0) static_cast<void>(TrainPlanOf(plan, texts_.seed));
-    });
-  } catch (const std::invalid_argument& error) {
-    throw Agreed<UsageError>(error.what());
-  }
-}
-
-StepCalls::Options Step::CallOptions() const {
-  return {.implementation = row_.implementation == "mpi" ? StepImplementation::kMpi
-                                                         : StepImplementation::kHockney,
-          .executor = {.oversubscribed = place_.oversubscribed,
-                       .timeout_seconds = texts_.ranks.timeout_seconds},
-          .interfaces = launch_.interfaces()};
-}
-
-void Step::PrepareGround() {
-  HostGroundOptions options{.executor = CallOptions().executor, .interfaces = launch_.interfaces()};
-  options.domain.lanes = 1;
-  ground_ = MakeHostGround(session_, local_, options);
-}
-
-void Step::PrepareCases() {
-  barrier_ = PrepareBarrier(*ground_.executor, *ground_.domain, place_.hosts == 1);
-  const RankPlacement* placement = placement_ ? &*placement_ : nullptr;
-  for (StepCase& each : cases_) {
-    each.calls =
-        std::make_unique<StepCalls>(session_, ground_, placement, each.graph, CallOptions());
-    std::vector<StepRunner::NodeCall> calls;
-    calls.reserve(each.graph.nodes.size());
-    for (std::size_t node = 0; node < each.graph.nodes.size(); ++node) {
-      calls.push_back({each.calls->At(node), each.calls->SignalAt(node)});
-    }
-    each.runner =
-        std::make_unique<StepRunner>(each.graph, std::move(calls), *each.computer, MpisWatchdog());
-  }
-}
-
-void Step::WriteRun(const char* outcome, std::optional<ExitCode> code) {
-  SetOutcome(run_, "step", outcome, code);
-  run_["launches"] = earlier_launches_;
-  run_["launches"].push_back({{"launch", earlier_launches_.size()},
-                              {"start_utc", run_["start_utc"]},
-                              {"command_line", run_["command_line"]},
-                              {"seed", texts_.seed},
-                              {"outcome", outcome}});
-  folder_->WriteRun(run_);
-}
-
-void Step::OpenFolder() {
-  run_ = CollectFacts(session_, place_,
-                      {.command_line = launch_.arguments(), .rank_source = launch_.rank_source()});
-  static_cast<void>(ReadShaping(session_, &run_["shaping"]));
-  run_["oversubscribed"] = place_.oversubscribed;
-  run_["compute"] = cases_.front().computer->Describe();
-  RunOnAllOrThrow(session_, [&] {
-    if (session_.rank() != 0) return;
-    const auto path = texts_.out.empty() ? DefaultRunPath("step", std::chrono::system_clock::now())
-                                         : std::filesystem::path(texts_.out);
-    const CsvHeader header = {{"hockney", "step"}};
-    if (texts_.append) {
-      earlier_launches_ = EarlierLaunches(path, "step", run_);
-      for (StepCase& each : cases_)
-        each.row.launch = static_cast<std::int64_t>(earlier_launches_.size());
-    }
-    folder_ = texts_.append ? RunFolder::Append(path, header) : RunFolder::Create(path, header);
-    WriteRun("running", std::nullopt);
-  });
-  LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
-}
-
-// What there is so far, for whoever loses a rank later; and after the first round, how long it will
-// take.
-void Step::KeepRows(int done, int rounds, double seconds) {
-  std::string text = NamesLine<StepRow>();
-  for (const StepCase& each : cases_) text += RowLine(each.row);
-  folder_->WriteText(kUnfinished, text);
-  const double left = seconds / done * (rounds - done);
-  if (done != 1 || left < kWorthSaying) return;
-  fmt::print(stderr, "hockney step: {} configuration{}, about {:.0f} s\n", cases_.size(),
-             cases_.size() == 1 ? "" : "s", left);
-}
-
-void Step::WriteResults() {
-  std::vector<StepRow> rows;
-  rows.reserve(cases_.size());
-  for (const StepCase& each : cases_) rows.push_back(each.row);
-  folder_->AppendSteps(rows);
-  std::filesystem::remove(folder_->path() / kUnfinished);
-  const StepPlan& plan = cases_.front().plan;
-  fmt::print("{}: {} parameters, {}, {} of {} ranks, compute {}\n\n", plan.model.name,
-             TotalElements(plan.model), Text(plan.degrees), Name(plan.sharding), row_.ranks,
-             cases_.front().computer->Describe());
-  fmt::print("{}", StepTable(cases_));
-  const auto fastest =
-      std::min_element(cases_.begin(), cases_.end(), [](const StepCase& a, const StepCase& b) {
-        return a.row.step_ms_median.value_or(1e300) < b.row.step_ms_median.value_or(1e300);
-      });
-  if (fastest->times.empty()) return;
-  if (cases_.size() > 1)
-    fmt::print("\nfastest: bucket cap {}\n", BucketCapText(fastest->row.bucket_cap_bytes));
-  fmt::print("\n{}", BucketTable(*fastest));
-  if (fastest->row.gradient_buckets == 1) {
-    fmt::print(
-        "warning: one bucket holds all gradients, so no reduction can overlap the backward pass\n");
-  }
-  folder_->WriteText("timeline.json", StepTrace({&fastest->graph, 1}, {&fastest->times, 1}));
-  folder_->WriteText("step_graph.json", GraphJson(fastest->graph).dump(1) + "\n");
-}
-
-ExitCode Step::Measure() {
-  PrepareCases();
-  const auto begin = StepClock::now();
-  const auto after_round = [this, begin](int done, int rounds) {
-    if (folder_)
-      KeepRows(done, rounds, std::chrono::duration<double>(StepClock::now() - begin).count());
-  };
-  const bool finished = MeasureSteps(session_, *barrier_, cases_,
-                                     {.steps = texts_.steps,
-                                      .warmups = texts_.warmups,
-                                      .seed = texts_.seed,
-                                      .after_round = after_round});
-  std::int64_t errors = 0;
-  for (const StepCase& each : cases_) errors += each.row.data_errors;
-  if (folder_) {
-    if (errors > 0) fmt::print(stderr, "hockney step: wrong gradients, see status\n");
-    WriteResults();
-  }
-  return !finished ? ExitCode::kInterrupted : errors > 0 ? ExitCode::kWrongData : ExitCode::kOk;
-}
-
-ExitCode Step::Train() {
-  const TrainPlan plan = TrainPlanOf(cases_.front().plan, texts_.seed);
-  const TrainCalls calls(session_, ground_, placement_ ? &*placement_ : nullptr, plan,
-                         CallOptions());
-  MlpTrainer trainer(plan, session_.rank(), gemm_, calls.Exchanges(MpisWatchdog()));
-  std::optional<MlpTrainer> one_rank;
-  if (folder_) {
-    one_rank.emplace(OneRank(plan), 0, gemm_, TrainExchanges{});
-    fmt::print("{}", TrainingHead(plan, gemm_->library()));
-  }
-  const TrainOutcome outcome = RunTraining(session_, trainer, one_rank ? &*one_rank : nullptr,
-                                           texts_.train, [&](const LossRow& row) {
-                                             folder_->AppendLosses({&row, 1});
-                                             fmt::print("{}", LossLine(row, texts_.train));
-                                           });
-  if (folder_) fmt::print("{}", TrainingEnd(outcome));
-  return !outcome.finished    ? ExitCode::kInterrupted
-         : !outcome.same_loss ? ExitCode::kWrongData
-                              : ExitCode::kOk;
-}
-
-int Step::Run() {
-  FindPlacement();
-  MakeCases();
-  OpenFolder();
-  launch_.watchdog().SetActivity("steps");
-  PrepareGround();
-  const ExitCode code = texts_.train > 0 ? Train() : Measure();
-  if (folder_) {
-    const bool finished = code != ExitCode::kInterrupted;
-    if (!finished) fmt::print(stderr, "hockney step: interrupted; what was finished is kept\n");
-    WriteRun(finished ? "finished" : "interrupted", code);
-    fmt::print("\nrun folder: {}\n", folder_->path().string());
-  }
-  session_.Barrier();  // nobody leaves before the folder is complete
-  launch_.watchdog().SetLastWords({});
-  return session_.rank() == 0 ? ToInt(code) : 0;
-}
-
-StepRow ReadRow(const Texts& texts) {
+StepCommandOptions ReadOptions(const CLI::App& command, const StepCommandTexts& texts) {
   constexpr std::string_view kComputes[] = {"emulate", "gemm"};
-  constexpr std::string_view kImplementations[] = {"hockney", "mpi", "nccl"};
-  StepRow row = ReadStepOptions(texts.step);
+  StepCommandOptions options{.row = ReadStepOptions(texts.step)};
+  StepRow& row = options.row;
   ParseChoice("--compute", texts.compute, kComputes);
   row.compute = texts.compute;
   if (row.compute == "gemm") row.device.clear();  // this machine sets the time
@@ -312,17 +36,20 @@ StepRow ReadRow(const Texts& texts) {
     FailOption("--compute", row.compute, "gemm, whose products --train takes");
   if (texts.train > 0 && texts.append)
     throw UsageError("--append: a training has a run folder of its own");
-  if (ParseChoice("--implementation", texts.implementation, kImplementations) == 2) {
-    throw EnvironmentError(
-        "--implementation nccl: steps on GPUs are not built yet; expected hockney or mpi");
-  }
+  ParseChoice("--implementation", texts.implementation, kStepImplementations);
   row.implementation = texts.implementation;
+  SweepOptions memory;
+  ReadMemoryTexts(command, texts.memory, memory);
+  row.memory_kind = texts.memory.memory;
+  options.peer_memory = memory.peer_memory;
+  CheckMemory(texts, row);
   ReadBucketSweep(texts.step, row.bucket_cap_bytes, 1);  // so that all ranks hear of a bad one now
-  return row;
+  if (row.compute == "gemm" && row.memory_kind == "host") options.gemm = Gemm::Load();
+  return options;
 }
 
 Runner AddStep(CLI::App& program) {
-  const auto texts = std::make_shared<Texts>();
+  const auto texts = std::make_shared<StepCommandTexts>();
   CLI::App& command = *program.add_subcommand(
       "step", "Run a training step: compute, collectives and what hides behind what");
   command
@@ -337,8 +64,9 @@ Runner AddStep(CLI::App& program) {
       ->capture_default_str();
   command
       .add_option("--implementation", texts->implementation,
-                  "Whose collectives: hockney, mpi or nccl")
+                  "Whose collectives: hockney, mpi, or with --memory cuda nccl")
       ->capture_default_str();
+  AddMemoryTexts(command, &texts->memory);
   command.add_option("--steps", texts->steps, "Steps to measure")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
@@ -359,13 +87,12 @@ Runner AddStep(CLI::App& program) {
   command.footer(
       "Example: mpirun -n 4 hockney step --model gpt2 --scale layers=4,hidden=256 --sweep-buckets "
       "auto");
-  return [texts](Launch& launch) {
+  return [texts, &command](Launch& launch) {
     CheckTopologyOptions(texts->sources);
-    const StepRow row = ReadRow(*texts);
-    const auto gemm = row.compute == "gemm" ? Gemm::Load() : nullptr;
-    return launch.RunRanks(texts->ranks, [&](Session& session) {
-      return Step(session, *texts, row, launch, gemm).Run();
-    });
+    const StepCommandOptions options = ReadOptions(command, *texts);
+    texts->ranks.on_devices = options.row.memory_kind == "cuda";
+    return launch.RunRanks(
+        texts->ranks, [&](Session& session) { return RunStep(session, *texts, options, launch); });
   };
 }
 

@@ -1,10 +1,7 @@
 #include "bench/training/gemm_computer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
 #include <utility>
 
 namespace hockney {
@@ -15,24 +12,6 @@ constexpr std::size_t kMatrix = std::size_t{kProductSide} * kProductSide;
 constexpr std::size_t kMemoryElements = (std::size_t{64} << 20) / sizeof(float);
 
 }  // namespace
-
-ProductPlan PlanProducts(double flops) {
-  if (!(flops >= 0 && flops < 1e21)) {
-    throw std::invalid_argument(fmt::format("{:g} flops: expected 0 to 1e21", flops));
-  }
-  constexpr std::int64_t kRow = kProductSide;
-  auto left = static_cast<std::int64_t>(flops / 2);  // multiply-adds
-  ProductPlan plan;
-  plan.whole = left / (kRow * kRow * kRow);
-  left %= kRow * kRow * kRow;
-  if (const auto depth = static_cast<int>(left / (kRow * kRow)); depth > 0)
-    plan.cut.push_back({kProductSide, kProductSide, depth});
-  left %= kRow * kRow;
-  if (const auto columns = static_cast<int>(left / kRow); columns > 0)
-    plan.cut.push_back({kProductSide, columns, 1});
-  if (const auto rows = static_cast<int>(left % kRow); rows > 0) plan.cut.push_back({rows, 1, 1});
-  return plan;
-}
 
 GemmComputer::GemmComputer(const std::shared_ptr<const Gemm>& gemm)
     : GemmComputer([gemm](const GemmOperand<float>& a, const GemmOperand<float>& b,
@@ -67,9 +46,8 @@ void GemmComputer::Visit(double bytes) {
 }
 
 StepClock::time_point GemmComputer::Run(const StepNode& node, StepClock::time_point /*ready*/) {
-  const ProductPlan plan = PlanProducts(node.flops);
-  for (std::int64_t i = 0; i < plan.whole; ++i) Product({kProductSide, kProductSide, kProductSide});
-  for (const ProductShape& shape : plan.cut) Product(shape);
+  ForEachProduct(PlanProducts(node.flops, kProductSide),
+                 [this](const ProductShape& shape) { Product(shape); });
   Visit(node.memory_bytes);
   return StepClock::now();
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <span>
@@ -9,27 +9,11 @@
 
 #include "bench/training/compute.h"
 #include "bench/training/gemm.h"
+#include "bench/training/product_plan.h"
 
 namespace hockney {
 
-// A product of a (rows x depth) and a (depth x columns) matrix: two flops a multiply-add.
-struct ProductShape {
-  int rows = 1;
-  int columns = 1;
-  int depth = 1;
-};
-
-// What `flops` are made of.
-struct ProductPlan {
-  std::int64_t whole = 0;         // products of kProductSide in every dimension
-  std::vector<ProductShape> cut;  // for what is left, at most one cut in each dimension
-};
-
 inline constexpr int kProductSide = 256;  // three matrices of 256 KiB: they stay in an L2 cache
-
-// Returns products of so many flops, but for less than 2. Throws std::invalid_argument for a
-// negative number, or one that is none.
-ProductPlan PlanProducts(double flops);
 
 // Computes for real, in the calling thread: float32 products of as many flops as the node has, and
 // passes over memory, read and written, of as many bytes.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "collectives/levels.h"
-#include "topology/gather_values.h"
+#include "bench/device/nccl_rows.h"
+#include "topology/check.h"
 #include "tuner/training/step_choice.h"
 
 namespace hockney {
@@ -31,13 +31,14 @@ StepCalls::StepCalls(Session& world, const HostGround& world_ground, const RankP
     : world_(world), graph_(graph), options_(options), nodes_(graph.nodes.size(), nullptr) {
   for (std::size_t group = 0; group < graph.groups.size(); ++group)
     MakeParty(world_ground, placement, group);
+  if (options_.implementation != StepImplementation::kHockney) RequireLibrary();
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const StepNode& node = graph.nodes[i];
     if (node.kind != StepKind::kCollective) continue;
     const Key key = KeyOf(node);
     if (!shared_.contains(key)) {
       Party& party = *parties_[node.group];
-      Prepare(node, party.ground.domain->arena().subspan(offsets_.at(key)));
+      Prepare(node, party.ground->arena().subspan(offsets_.at(key)));
     }
     nodes_[i] = &shared_.at(key);
   }
@@ -77,36 +78,56 @@ void StepCalls::MakeParty(const HostGround& world_ground, const RankPlacement* p
       *parties_.emplace_back(std::make_unique<Party>(std::move(session), std::move(local)));
   party.placement = placement == nullptr ? OneNode(static_cast<int>(members.size()))
                                          : PlacementOfMembers(*placement, members);
-  HostGroundOptions options{.executor = options_.executor,
-                            .interfaces = options_.interfaces,
-                            .beside = world_ground.wire.get()};
-  options.domain.arena_bytes = PlaceBuffers(group);
-  options.domain.lanes = kMostLanesPerDataLane;
-  FitSlots(options.domain, static_cast<std::size_t>(party.local.ranks()));
-  // Every rank of the group must have slots of one size.
-  std::size_t& slot_bytes = options.domain.limits.slot_bytes;
-  slot_bytes = MinOverRanks(party.session, slot_bytes);
-  party.ground = MakeHostGround(party.session, party.local, options);
-  if (options_.implementation == StepImplementation::kMpi)
-    party.mpi = std::make_unique<MpiBaseline>(party.session);
+  party.ground = MakeStepGround({.session = party.session,
+                                 .local = party.local,
+                                 .beside = world_ground.wire.get(),
+                                 .arena_bytes = PlaceBuffers(group)},
+                                options_);
+}
+
+// Ranks that are not in a group cannot see by themselves what is missing there.
+void StepCalls::RequireLibrary() {
+  std::string missing;
+  for (const auto& party : parties_) {
+    if (missing.empty()) missing = party->ground->WhyNoLibrary();
+  }
+  missing = FirstReason(world_, missing);
+  if (!missing.empty()) throw Agreed<EnvironmentError>(missing);
+  std::string refused;
+  for (const StepNode& node : graph_.nodes) {
+    if (node.kind != StepKind::kCollective || !refused.empty()) continue;
+    const std::string why = parties_[node.group]->ground->WhyNot(CallOf(node));
+    if (!why.empty()) refused = node.name + ": " + why;
+  }
+  refused = FirstReason(world_, refused);
+  if (!refused.empty()) throw Agreed<std::invalid_argument>(refused);
+}
+
+// Without buffers.
+Call StepCalls::CallOf(const StepNode& node) const {
+  Call call;
+  call.shape = {node.counts.collective, node.counts.ranks, node.counts.root};
+  call.counts = node.counts;
+  call.type = node.type;
+  // MPI has no mean; frameworks divide before or after the sum.
+  const bool takes_mean = node.is_gradient && options_.implementation != StepImplementation::kMpi;
+  call.op = takes_mean ? ReduceOp::kAvg : ReduceOp::kSum;
+  return call;
 }
 
 std::unique_ptr<Prepared> StepCalls::PrepareCall(const StepNode& node, const Call& call,
                                                  std::string* choice_name) {
   Party& party = *parties_[node.group];
-  if (party.mpi) {
-    if (const std::string why = party.mpi->WhyNot(call); !why.empty()) {
-      throw std::invalid_argument(node.name + ": " + why);
-    }
-    *choice_name = "mpi";
-    return party.mpi->Prepare(call);
+  if (options_.implementation != StepImplementation::kHockney) {
+    *choice_name = options_.implementation == StepImplementation::kMpi ? "mpi" : "nccl";
+    return party.ground->PrepareByLibrary(call);
   }
   const RankPlacement* placement = IsOneNode(party.placement) ? nullptr : &party.placement;
   const StepChoice choice = ChooseForStep(call.counts, call.type, placement);
-  const CallFlow flow = ChooseFlow(*choice.row, call.counts, call.type, choice.parameters,
-                                   party.ground.domain->options().limits);
+  const CallFlow flow =
+      ChooseFlow(*choice.row, call.counts, call.type, choice.parameters, party.ground->limits());
   *choice_name = choice.Name();
-  return party.ground.executor->Prepare(call, *choice.row, flow, StorePolicy::kCached);
+  return party.ground->Prepare(call, *choice.row, flow);
 }
 
 void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
@@ -117,15 +138,11 @@ void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
              .is_gradient = node.is_gradient});
   Shared& shared = found->second;
   Call& call = shared.call;
-  call.shape = {node.counts.collective, node.counts.ranks, node.counts.root};
-  call.counts = node.counts;
-  call.type = node.type;
-  // MPI has no mean; frameworks divide before or after the sum.
-  const bool takes_mean = node.is_gradient && options_.implementation != StepImplementation::kMpi;
-  call.op = takes_mean ? ReduceOp::kAvg : ReduceOp::kSum;
+  call = CallOf(node);
   call.input = shared.set.input().data();
   call.output = shared.set.output().data();
   shared.set.Refresh();
+  parties_[node.group]->ground->Upload(shared.set);
   shared.prepared = PrepareCall(node, call, &shared.choice);
   if (node.stream != StepStream::kPipeline) return;
   Call signal = call;
@@ -137,7 +154,9 @@ void StepCalls::Prepare(const StepNode& node, std::span<std::byte> room) {
 void StepCalls::FillGradients(std::uint64_t seed) {
   for (auto& [key, shared] : shared_) {
     if (!shared.is_gradient) continue;
-    FillForCheck(parties_[std::get<0>(key)]->session.rank(), shared.call, shared.set, seed);
+    const Party& party = *parties_[std::get<0>(key)];
+    FillForCheck(party.session.rank(), shared.call, shared.set, seed);
+    party.ground->Upload(shared.set);
   }
 }
 
@@ -145,8 +164,9 @@ CheckResult StepCalls::CheckGradients(std::uint64_t seed) {
   CheckResult result;
   for (auto& [key, shared] : shared_) {
     if (!shared.is_gradient) continue;
-    Session& session = parties_[std::get<0>(key)]->session;
-    const CheckResult found = CompareData(session, shared.call, shared.set, seed);
+    Party& party = *parties_[std::get<0>(key)];
+    party.ground->Download(shared.set);
+    const CheckResult found = CompareData(party.session, shared.call, shared.set, seed);
     if (result.reason.empty()) result.reason = found.reason;
     result.errors += found.errors;
   }

@@ -11,28 +11,22 @@
 
 #include "bench/buffers.h"
 #include "bench/correctness.h"
-#include "bench/host_ground.h"
-#include "collectives/baselines/mpi/mpi_baseline.h"
+#include "bench/training/step_ground.h"
+#include "collectives/placement.h"
 #include "tuner/training/step_graph.h"
 
 namespace hockney {
 
-// Who does the collectives of a step.
-enum class StepImplementation : std::uint8_t { kHockney, kMpi };
-
 // Every collective of one rank's step, ready to run, on buffers of its own where gradients are
-// reduced. Sessions, grounds and MPI communicators of its groups live here.
+// reduced. Sessions and grounds of its groups live here.
 class StepCalls {
  public:
-  struct Options {
-    StepImplementation implementation = StepImplementation::kHockney;
-    HostExecutor::Options executor = {};
-    std::string interfaces = {};
-  };
+  using Options = StepGroundOptions;
 
   // `world` is the session of all ranks, `world_ground` theirs; `placement` of all ranks, null on
-  // one host. All, and the graph, outlive the calls. Collective over `world`; throws
-  // std::invalid_argument, on all ranks alike, for a collective that the implementation cannot do.
+  // one host. All, and the graph, outlive the calls. Collective over `world`; throws on all ranks
+  // alike EnvironmentError where the library that the options name cannot be had, and
+  // std::invalid_argument for a collective that it cannot do.
   StepCalls(Session& world, const HostGround& world_ground, const RankPlacement* placement,
             const StepGraph& graph, const Options& options);
 
@@ -46,10 +40,15 @@ class StepCalls {
   }
   // What the node's buffers are.
   const Call& CallAt(std::size_t node) const { return nodes_[node]->call; }
-  // What a collective reads and writes; nodes other than gradients may have the same memory.
+  // What a collective reads and writes, on the host; nodes other than gradients may have the same
+  // memory.
   std::span<std::byte> InputOf(std::size_t node) const { return nodes_[node]->set.input(); }
   std::span<std::byte> OutputOf(std::size_t node) const { return nodes_[node]->set.output(); }
-  // What does it: "ring", "hierarchical(direct,ring)", "mpi".
+  // The library that does them in place of our executors; "": none, or no collectives.
+  std::string Library() const {
+    return parties_.empty() ? "" : parties_.front()->ground->Library();
+  }
+  // What does it: "ring", "hierarchical(direct,ring)", "mpi", "nccl".
   const std::string& ChoiceOf(std::size_t node) const { return nodes_[node]->choice; }
 
   // Fills what gradients start from, so that every mean is known; and, after a step, compares.
@@ -65,8 +64,7 @@ class StepCalls {
     Session session;
     Session local;  // the group's ranks on this host
     RankPlacement placement = {};
-    HostGround ground = {};
-    std::unique_ptr<MpiBaseline> mpi = {};
+    std::unique_ptr<StepGround> ground = {};
   };
   // Calls that are alike share one: all but gradients, which have a bucket, and those of other
   // micro-batches.
@@ -84,6 +82,8 @@ class StepCalls {
   static Key KeyOf(const StepNode& node);
   void MakeParty(const HostGround& world_ground, const RankPlacement* placement, std::size_t group);
   std::size_t PlaceBuffers(std::size_t group);
+  void RequireLibrary();
+  Call CallOf(const StepNode& node) const;
   std::unique_ptr<Prepared> PrepareCall(const StepNode& node, const Call& call,
                                         std::string* choice_name);
   void Prepare(const StepNode& node, std::span<std::byte> room);

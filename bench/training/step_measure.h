@@ -17,7 +17,7 @@ struct StepCase {
   StepRow row;
   StepPlan plan;
   StepGraph graph;
-  std::unique_ptr<Computer> computer = {};
+  std::shared_ptr<Computer> computer = {};
   std::unique_ptr<StepCalls> calls = {};
   std::unique_ptr<StepRunner> runner = {};
   // By round: seconds of the slowest rank.

@@ -230,9 +230,10 @@ class ThreadDevice : public Device {
   explicit ThreadDevice(const ThreadDeviceOptions& options) : options_(options) {}
 
   std::string name() const override { return "threads of this CPU"; }
+  void UseHere() override {}
   std::string id() const override { return options_.id; }
   std::size_t cache_bytes() const override { return options_.cache_bytes; }
-  void* stream() const override { return nullptr; }
+  void* stream() const override { return options_.stream; }
   std::shared_ptr<DeviceBuffer> Allocate(std::size_t bytes, PeerMemoryKind /*kind*/) override {
     return std::make_shared<ThreadBuffer>(bytes);
   }

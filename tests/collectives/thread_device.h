@@ -15,6 +15,7 @@ struct ThreadDeviceOptions {
   bool corrupts = false;  // what is read from it has a wrong byte
   std::size_t cache_bytes = std::size_t{1} << 20;
   std::string id = "cpu";
+  void* stream = nullptr;  // what it says its stream is; no memory is there
 };
 std::unique_ptr<Device> MakeThreadDevice(const ThreadDeviceOptions& options = {});
 

@@ -33,6 +33,7 @@ constexpr Column<StepRow> kStepColumns[] = {
     {"efficiency", &StepRow::efficiency},
     {"layer_times", &StepRow::layer_times},
     {"implementation", &StepRow::implementation, kRequired},
+    {"memory_kind", &StepRow::memory_kind},
     {"status", &StepRow::status, kRequired},
     {"reason", &StepRow::reason},
     {"steps", &StepRow::steps},

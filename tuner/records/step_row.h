@@ -39,6 +39,7 @@ struct StepRow {
   double efficiency = 0.4;
   std::string layer_times = {};
   std::string implementation = "hockney";
+  std::string memory_kind = "host";  // where buffers lay: host, cuda
   // What was found. Nothing where it was not measured.
   Status status = Status::kOk;
   std::string reason = {};

@@ -16,7 +16,8 @@ auto StepKey(const StepRow& row) {
                     row.parallel, row.sharding, row.shard_ranks, row.prefetch, row.pipeline,
                     row.chunks, row.micro_batches, row.micro_batch, row.no_sync,
                     row.sequence_parallel, row.expert_skew, row.buckets, row.gradient_dtype,
-                    row.compute, row.device, row.efficiency, row.layer_times, row.implementation);
+                    row.compute, row.device, row.efficiency, row.layer_times, row.implementation,
+                    row.memory_kind);
 }
 
 StepShares SharesOn(const std::vector<StepGraph>& graphs, const SimMachine& machine) {

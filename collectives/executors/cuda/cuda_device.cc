@@ -150,6 +150,7 @@ class CudaDevice : public Device {
   }
 
   std::string name() const override { return Describe(); }
+  void UseHere() override { HOCKNEY_CHECK(cudaSetDevice(ordinal_)); }
   std::string id() const override {
     std::string bus(32, '\0');
     HOCKNEY_CHECK(cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), ordinal_));

@@ -65,8 +65,9 @@ class DeviceMark {
 };
 
 // A device that runs programs in blocks of threads: a GPU, or threads of this CPU that stand in for
-// one in tests. What is enqueued runs in that order, one thing after the other. One thread uses the
-// device. Functions throw BackendError when it refuses, and EnvironmentError where it lacks memory.
+// one in tests. What is enqueued runs in that order, one thing after the other. One thread at a
+// time uses the device. Functions throw BackendError when it refuses, and EnvironmentError where it
+// lacks memory.
 class Device {
  public:
   Device() = default;
@@ -75,6 +76,8 @@ class Device {
   virtual ~Device() = default;
 
   virtual std::string name() const = 0;
+  // What a thread calls first that did not open the device.
+  virtual void UseHere() = 0;
   // The same for all processes of a host that use this device, and for no other: of a GPU the PCI
   // bus id as sysfs writes it.
   virtual std::string id() const = 0;

@@ -66,6 +66,27 @@ TEST(DeviceHostsTest, GroupsAcrossHostsWorkAtOnce) {
   }
 }
 
+TEST(DeviceHostsTest, StepsOfEveryStrategyAreRight) {
+  const VirtualCluster cluster;
+  if (!MayRun(cluster)) return;
+  for (const char* options : {"--sharding ddp", "--sharding zero3", "--parallel tp=2",
+                              "--parallel pp=2 --micro-batches 2"}) {
+    const ScratchFolder folder;
+    const Outcome outcome = cluster.Run(
+        "-n 4", HOCKNEY_ON_THREADS
+                    " step --memory cuda --peer-memory fd --model gpt2 --scale "
+                    "layers=2,hidden=128,vocab=64 --seq-length 16 --device H100 --steps 1 "
+                    "--warmups 0 " +
+                    std::string(options) + " --out " + folder.Path("run"));
+    ASSERT_EQ(outcome.exit_code, 0) << options << outcome.err;
+    const auto rows = ReadSteps(folder.Path("run"));
+    ASSERT_EQ(rows.size(), 1U);
+    EXPECT_EQ(rows[0].nodes, 2);
+    EXPECT_EQ(rows[0].data_errors, 0) << options;
+    EXPECT_EQ(ReadRun(folder.Path("run"))["no_gdr_because"], "rank 0: no RDMA network card");
+  }
+}
+
 TEST(DeviceHostsTest, WhatIsRequiredAndMissingEndsTheRunWithTheReason) {
   const VirtualCluster cluster;
   if (!MayRun(cluster)) return;

@@ -26,15 +26,15 @@ TEST(PlanProductsTest, FlopsAreThoseAskedFor) {
   constexpr double kWhole = 2.0 * 256 * 256 * 256;
   for (const double flops : {0.0, 2.0, 510.0, 512.0, 514.0, 131070.0, 131072.0, kWhole - 2, kWhole,
                              kWhole + 2, 7 * kWhole + 123456, 1e12 + 2}) {
-    EXPECT_EQ(FlopsOf(PlanProducts(flops)), flops) << flops;
+    EXPECT_EQ(FlopsOf(PlanProducts(flops, kProductSide)), flops) << flops;
   }
-  EXPECT_EQ(FlopsOf(PlanProducts(1001.5)), 1000);
-  EXPECT_EQ(PlanProducts(3 * kWhole).whole, 3);
+  EXPECT_EQ(FlopsOf(PlanProducts(1001.5, kProductSide)), 1000);
+  EXPECT_EQ(PlanProducts(3 * kWhole, kProductSide).whole, 3);
 }
 
 TEST(PlanProductsTest, NoProductIsAboveTheSide) {
   for (double flops = 2; flops < 1e11; flops *= 1.7) {
-    const ProductPlan plan = PlanProducts(flops);
+    const ProductPlan plan = PlanProducts(flops, kProductSide);
     EXPECT_LE(plan.cut.size(), 3U);
     for (const ProductShape& shape : plan.cut) {
       EXPECT_LE(std::max({shape.rows, shape.columns, shape.depth}), kProductSide);
@@ -44,8 +44,9 @@ TEST(PlanProductsTest, NoProductIsAboveTheSide) {
 }
 
 TEST(PlanProductsTest, RefusesWhatIsNoNumberOfFlops) {
-  EXPECT_THROW(PlanProducts(-1), std::invalid_argument);
-  EXPECT_THROW(PlanProducts(std::numeric_limits<double>::quiet_NaN()), std::invalid_argument);
+  EXPECT_THROW(PlanProducts(-1, kProductSide), std::invalid_argument);
+  EXPECT_THROW(PlanProducts(std::numeric_limits<double>::quiet_NaN(), kProductSide),
+               std::invalid_argument);
 }
 
 // Counts what a node makes the computer do.
