@@ -71,6 +71,8 @@ TEST(SimulateStepTest, ACollectiveBeginsWithItsLastMember) {
   const StepTimeline timeline = SimulateStep(graphs, clock);
   EXPECT_DOUBLE_EQ(timeline.nodes[0][1].start, 5);
   EXPECT_DOUBLE_EQ(timeline.seconds, 12);
+  const StepGraph turned[] = {GraphOf(0, late), GraphOf(1, Backward())};
+  EXPECT_DOUBLE_EQ(SimulateStep(turned, clock).nodes[1][1].start, 5);
 }
 
 TEST(SimulateStepTest, OneThreadKeepsOtherStreamsWaiting) {
