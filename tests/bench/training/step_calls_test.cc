@@ -37,13 +37,14 @@ void RunAll(const StepGraph& graph, StepCalls& calls) {
 }
 
 StepRow Row(std::string sharding, std::string parallel = "") {
+  const std::int64_t shard_ranks = sharding == "hybrid" ? 2 : 0;
   return {.model = "gpt2",
           .scale = "layers=4,hidden=128,vocab=256",
           .tokens_per_sample = 16,
           .ranks = 4,
           .parallel = std::move(parallel),
           .sharding = std::move(sharding),
-          .shard_ranks = 2,
+          .shard_ranks = shard_ranks,
           .micro_batches = 2};
 }
 
