@@ -10,6 +10,7 @@
 
 #include "bench/earlier_launches.h"
 #include "bench/facts.h"
+#include "bench/failure.h"
 #include "bench/json_values.h"
 #include "bench/last_words.h"
 #include "bench/options.h"
@@ -68,6 +69,7 @@ class StepRun {
   void WriteRun(const char* outcome, std::optional<ExitCode> code);
   void KeepRows(int done, int rounds, double seconds);
   void WriteResults();
+  void NoteFailure(ExitCode code) noexcept;
 
   Session& session_;
   const StepCommandTexts& texts_;
@@ -294,14 +296,31 @@ ExitCode StepRun::Train() {
                               : ExitCode::kOk;
 }
 
+// The failure itself is what counts, also where the disk is too full for this.
+void StepRun::NoteFailure(ExitCode code) noexcept {
+  try {
+    if (folder_) WriteRun("failed", code);
+  } catch (const std::exception&) {
+    return;
+  }
+}
+
 int StepRun::Run() {
   FindPlacement();
   OpenDevices();
   MakeCases();
   OpenFolder();
   launch_.watchdog().SetActivity("steps");
-  PrepareGround();
-  const ExitCode code = texts_.train > 0 ? Train() : Measure();
+  ExitCode code = ExitCode::kOk;
+  try {
+    PrepareGround();
+    code = texts_.train > 0 ? Train() : Measure();
+  } catch (const TimeoutError&) {
+    throw;  // the last words say it
+  } catch (const std::exception&) {
+    NoteFailure(CurrentFailure().code);
+    throw;
+  }
   if (folder_) {
     const bool finished = code != ExitCode::kInterrupted;
     if (!finished) fmt::print(stderr, "hockney step: interrupted; what was finished is kept\n");

@@ -34,9 +34,10 @@ inline constexpr std::size_t kMostNcclRules = 4096;
 // with numPipeOps and regBuff as ninth and tenth field where wanted. Lines that are empty or begin
 // with # are left out. Throws InputError `<file>:<line>:<column>: ...` for everything else: unknown
 // names, a line of names, missing, further and empty fields, signs but -1, numbers that do not fit,
-// spaces, tabs, carriage returns, lines of more than 254 bytes (NCCL's example cuts them), a regBuff
-// other than -1 (ranks differ in it, and all must choose alike), and a rule for which an earlier
-// one counts already. Needs nothing but the C++ library, since the plugin reads with it too.
+// spaces, tabs, carriage returns, lines of more than 254 bytes (NCCL's example cuts them), a
+// regBuff other than -1 (ranks differ in it, and all must choose alike), and a rule for which an
+// earlier one counts already. Needs nothing but the C++ library, since the plugin reads with it
+// too.
 std::vector<NcclRule> ParseNcclRules(std::string_view text, std::string_view file);
 
 // Returns one line of a rule file, without its end.

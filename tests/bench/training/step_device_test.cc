@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -132,6 +133,9 @@ TEST(StepDeviceTest, WhatIsMissingEndsTheRunInOneLine) {
     EXPECT_EQ(outcome.exit_code, 3) << outcome.out;
     EXPECT_THAT(outcome.err, HasSubstr(message));
     EXPECT_EQ(testing::CountLines(outcome.err), 1U) << outcome.err;
+    if (!std::filesystem::exists(folder.Path("run"))) continue;  // missing before there was one
+    EXPECT_EQ(ReadRun(folder).value("outcome", ""), "failed");
+    EXPECT_EQ(ReadRun(folder).value("exit_code", 0), 3);
   }
   const ScratchFolder folder;
   const Outcome none =
