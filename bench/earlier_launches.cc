@@ -26,7 +26,12 @@ std::uint64_t CountLaunches(const std::filesystem::path& folder) {
 Json EarlierLaunches(const std::filesystem::path& folder, const std::string& command,
                      const Json& facts) {
   const Json run = ReadRun(folder);
-  if (run.is_null()) return Json::array();
+  if (run.is_null()) {
+    if (!std::filesystem::is_directory(folder) || std::filesystem::is_empty(folder))
+      return Json::array();
+    throw std::invalid_argument(folder.string() +
+                                ": has files but no run.json: expected a run, or a new folder");
+  }
   if (const std::string theirs = run.value("command", command); theirs != command) {
     throw std::invalid_argument(
         fmt::format("{}: is a run of hockney {}: expected one of hockney {}, or another --out",

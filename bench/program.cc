@@ -165,7 +165,12 @@ void Parse(CLI::App& program, const Launch& launch) {
     throw;
   } catch (const CLI::Error& error) {
     check();  // a misspelt option explains why something is missing
-    for (const CLI::App* command : program.get_subcommands()) FailMissing(*command, error.what());
+    // What CLI11 says of bad values is plain; of those that are missing it is not.
+    const bool is_bad_value = dynamic_cast<const CLI::ValidationError*>(&error) != nullptr ||
+                              dynamic_cast<const CLI::ConversionError*>(&error) != nullptr;
+    for (const CLI::App* command : program.get_subcommands()) {
+      if (!is_bad_value) FailMissing(*command, error.what());
+    }
     throw;
   }
   check();

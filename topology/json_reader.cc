@@ -10,6 +10,8 @@
 namespace hockney {
 namespace {
 
+constexpr int kDeepest = 256;
+
 using Json = nlohmann::ordered_json;
 
 std::string Listed(std::initializer_list<std::string_view> names, std::string_view last) {
@@ -76,7 +78,25 @@ std::string JsonReader::Choice(const JsonPlace& place,
   return place.value.get<std::string>();
 }
 
+void RequireShallowJson(std::string_view text, std::string_view file) {
+  int depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted && c == '\\') ++i;
+    if (c == '"') quoted = !quoted;
+    if (quoted) continue;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kDeepest) {
+      FailInput(file, PositionAt(text, i),
+                fmt::format("brackets within {} others: expected fewer", kDeepest));
+    }
+  }
+}
+
 Json ParseJsonInput(std::string_view text, std::string_view file) {
+  RequireShallowJson(text, file);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {

@@ -36,6 +36,10 @@ class JsonReader {
   std::string_view file_;
 };
 
+// Throws InputError where brackets of a JSON text are nested deeper than any file of ours, which
+// would overflow the stack of whoever walks the values.
+void RequireShallowJson(std::string_view text, std::string_view file);
+
 // Returns the JSON of a file's text. Throws InputError `<file>:<line>:<column>: ...` if it is none.
 nlohmann::ordered_json ParseJsonInput(std::string_view text, std::string_view file);
 

@@ -1,5 +1,7 @@
 #include "bench/command.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
@@ -7,6 +9,7 @@
 #include "bench/commands.h"
 #include "bench/options.h"
 #include "bench/training/step_run.h"
+#include "tuner/training/step_plan.h"
 
 namespace hockney {
 namespace {
@@ -43,6 +46,13 @@ StepCommandOptions ReadOptions(const CLI::App& command, const StepCommandTexts& 
   row.memory_kind = texts.memory.memory;
   options.peer_memory = memory.peer_memory;
   CheckMemory(texts, row);
+  const auto sharding = ParseSharding(row.sharding);
+  if (sharding && GathersParameters(*sharding) &&
+      (row.bucket_cap_bytes || !texts.step.sweep_buckets.empty())) {
+    throw UsageError(fmt::format(
+        "--bucket-cap, --sweep-buckets: expected none with --sharding {}, which reduces by units",
+        row.sharding));
+  }
   ReadBucketSweep(texts.step, row.bucket_cap_bytes, 1);  // so that all ranks hear of a bad one now
   if (row.compute == "gemm" && row.memory_kind == "host") options.gemm = Gemm::Load();
   return options;

@@ -102,6 +102,7 @@ std::vector<std::optional<std::int64_t>> ReadBucketSweep(const StepTexts& texts,
                                                          std::int64_t gradient_bytes) {
   if (texts.sweep_buckets.empty()) return {own};
   std::vector<std::int64_t> caps;
+  if (own) caps.push_back(*own);
   if (texts.sweep_buckets == "auto") {
     caps.push_back(kMiB / 2);
     for (std::int64_t cap = kMiB; cap / 2 < gradient_bytes; cap *= 2) caps.push_back(cap);

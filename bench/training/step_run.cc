@@ -88,6 +88,7 @@ class StepRun {
   nlohmann::ordered_json run_;
   nlohmann::ordered_json earlier_launches_ = nlohmann::ordered_json::array();
   std::optional<RunFolder> folder_;
+  double first_round_seconds_ = 0;
 };
 
 void StepRun::FindPlacement() {
@@ -215,14 +216,16 @@ void StepRun::OpenFolder() {
   LeaveLastWords(session_, launch_.watchdog(), folder_ ? folder_->path() : "");
 }
 
-// What there is so far, for whoever loses a rank later; and after the first round, how long it will
-// take.
+// What there is so far, for whoever loses a rank later; and after the second round, how long it
+// will take.
 void StepRun::KeepRows(int done, int rounds, double seconds) {
   std::string text = NamesLine<StepRow>();
   for (const StepCase& each : cases_) text += RowLine(each.row);
   folder_->WriteText(kUnfinished, text);
-  const double left = seconds / done * (rounds - done);
-  if (done != 1 || left < kWorthSaying) return;
+  // The first round takes longer than others.
+  if (done == 1) first_round_seconds_ = seconds;
+  const double left = (seconds - first_round_seconds_) * (rounds - done);
+  if (done != 2 || left < kWorthSaying) return;
   fmt::print(stderr, "hockney step: {} configuration{}, about {:.0f} s\n", cases_.size(),
              cases_.size() == 1 ? "" : "s", left);
 }

@@ -38,6 +38,15 @@ bool BucketsMatter(const StepPlan& plan) {
   return !GathersParameters(plan.sharding) && plan.degrees.dp * plan.degrees.cp > 1;
 }
 
+const BucketExport& ExportNamed(const std::string& name) {
+  const auto all = AllBucketExports();
+  const auto found = std::find_if(all.begin(), all.end(),
+                                  [&](const BucketExport& each) { return each.name == name; });
+  if (found == all.end())
+    FailOption("--export", name, "with --training one of ddp, fsdp, megatron, deepspeed, horovod");
+  return *found;
+}
+
 class TrainingTuner {
  public:
   explicit TrainingTuner(const TrainingTexts& texts) : texts_(texts) {}
@@ -62,6 +71,8 @@ class TrainingTuner {
 
 void TrainingTuner::ReadRows() {
   for (const std::string& run : texts_.runs) {
+    if (ReadRun(run).is_null())
+      throw InputError(run + ": no run.json: expected a run folder, as hockney step makes it");
     if (!fs::exists(fs::path(run) / "step.csv")) continue;
     for (StepRow& row : ReadSteps(run)) measured_.push_back(std::move(row));
   }
@@ -174,19 +185,14 @@ void TrainingTuner::WriteExports(const BucketChoice& choice, const fs::path& fol
   const StepPlan plan = PlanOfRow(row_);
   const std::int64_t cap = choice.buckets[choice.best].cap_bytes.value_or(kDefaultBucketCap);
   for (const std::string& name : texts_.exports) {
-    const auto all = AllBucketExports();
-    const auto found = std::find_if(all.begin(), all.end(),
-                                    [&](const BucketExport& each) { return each.name == name; });
-    if (found == all.end())
-      FailOption("--export", name,
-                 "with --training one of ddp, fsdp, megatron, deepspeed, horovod");
+    const BucketExport& found = ExportNamed(name);
     if (name != "fsdp" && !BucketsMatter(plan)) {
       throw UsageError(
           fmt::format("--export {}: this step has no buckets that it could set", name));
     }
     fs::create_directories(folder / "exports");
-    const std::string path = (folder / "exports" / std::string(found->file_name)).string();
-    const std::string text = found->text(plan, cap);
+    const std::string path = (folder / "exports" / std::string(found.file_name)).string();
+    const std::string text = found.text(plan, cap);
     ReplaceFile(path, text);
     fmt::print("\nexport {}: {}\n{}", name, path, text);
   }
@@ -211,6 +217,7 @@ Json TrainingTuner::ChoiceJson(const BucketChoice& choice) const {
 }
 
 int TrainingTuner::Run() {
+  for (const std::string& name : texts_.exports) static_cast<void>(ExportNamed(name));
   ReadRows();
   ReadFitted();
   row_ = PlannedRow();
@@ -218,7 +225,7 @@ int TrainingTuner::Run() {
     const StepPlan plan = PlanOfRow(row_);
     StepTexts sweep = texts_.step;
     if (sweep.sweep_buckets.empty()) sweep.sweep_buckets = "auto";
-    auto caps = ReadBucketSweep(sweep, std::nullopt, TotalBytes(plan.model));
+    auto caps = ReadBucketSweep(sweep, row_.bucket_cap_bytes, TotalBytes(plan.model));
     for (const StepRow& row : measured_) {
       const bool is_new = std::find(caps.begin(), caps.end(), row.bucket_cap_bytes) == caps.end();
       if (is_new && SameStep(row, row_)) caps.push_back(row.bucket_cap_bytes);

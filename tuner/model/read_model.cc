@@ -7,6 +7,7 @@
 
 #include "topology/check.h"
 #include "topology/input_file.h"
+#include "topology/json_reader.h"
 #include "tuner/model/model.h"
 
 namespace hockney {
@@ -173,6 +174,7 @@ KernelModel ReadKernel(const Value& value) {
 }
 
 Json Parse(const std::string& text, const std::string& path) {
+  RequireShallowJson(text, path);
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& error) {

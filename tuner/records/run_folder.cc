@@ -11,6 +11,7 @@
 #include <system_error>
 
 #include "topology/check.h"
+#include "topology/json_reader.h"
 
 namespace hockney {
 namespace {
@@ -66,6 +67,7 @@ nlohmann::ordered_json ReadRun(const fs::path& path) {
   std::ifstream stream(file, std::ios::binary);
   if (!stream) return nullptr;
   const std::string text{std::istreambuf_iterator<char>(stream), {}};
+  RequireShallowJson(text, file);
   std::size_t at = 0;  // of the first byte that is wrong
   try {
     auto run = nlohmann::ordered_json::parse(text);
@@ -106,8 +108,8 @@ RunFolder RunFolder::Create(const fs::path& path, CsvHeader header) {
   const bool is_empty_folder = fs::is_directory(path) && fs::is_empty(path);
   if (!is_empty_folder && (fs::exists(path) || !MakeFolder(path))) {
     throw std::invalid_argument(path.string() +
-                                ": exists; expected a folder that is new or empty (a sweep can "
-                                "--append to one)");
+                                ": exists; expected a folder that is new or empty, or --append "
+                                "to a run of the same command");
   }
   return folder;
 }

@@ -10,6 +10,9 @@
 namespace hockney {
 namespace {
 
+// Less makes of any model a step of years.
+constexpr double kLeastEfficiency = 1e-9;
+
 constexpr std::pair<std::string_view, BucketMode> kBucketModes[] = {
     {"rebuilt", BucketMode::kRebuilt},
     {"first_iteration", BucketMode::kFirstIteration},
@@ -67,9 +70,9 @@ ComputeCost CostOfRow(const StepRow& row, const ModelDescription& model) {
         names += fmt::format("{}{}", names.empty() ? "" : ", ", each.name);
       Fail("--device", row.device, "one of " + names);
     }
-    if (!(row.efficiency > 0 && row.efficiency <= 1)) {
+    if (!(row.efficiency >= kLeastEfficiency && row.efficiency <= 1)) {
       Fail("--efficiency", fmt::format("{:g}", row.efficiency),
-           "a share of the peak above 0 and at most 1");
+           fmt::format("a share of the peak, {:g} to 1", kLeastEfficiency));
     }
     cost = CostOf(*accelerator, model.parameters.front().type, row.efficiency);
   }

@@ -18,6 +18,10 @@ constexpr std::array<std::pair<std::string_view, Sharding>, 7> kShardings = {
      {"fsdp", Sharding::kZero3},
      {"hsdp", Sharding::kHybrid}}};
 
+// Every pass is a node of the graph, and more is a slip of the finger.
+constexpr std::int64_t kMostMicroBatches = 16384;
+constexpr std::int64_t kMostSamples = 65536;
+
 std::string WhyNotPipelined(const StepPlan& plan) {
   const PipelineShape shape{.kind = plan.pipeline,
                             .ranks = plan.degrees.pp,
@@ -68,8 +72,11 @@ std::optional<Sharding> ParseSharding(std::string_view text) {
 
 std::string WhyNotPlanned(const StepPlan& plan) {
   const ParallelDegrees& degrees = plan.degrees;
-  if (plan.micro_batches < 1 || plan.micro_batch < 1)
-    return "expected at least one sample in one micro-batch";
+  if (plan.micro_batches < 1 || plan.micro_batches > kMostMicroBatches)
+    return fmt::format("--micro-batches {}: expected 1 to {}", plan.micro_batches,
+                       kMostMicroBatches);
+  if (plan.micro_batch < 1 || plan.micro_batch > kMostSamples)
+    return fmt::format("--micro-batch {}: expected 1 to {}", plan.micro_batch, kMostSamples);
   if (std::string why = WhyNotPipelined(plan); !why.empty()) return why;
   if (std::string why = WhyNotShared(plan); !why.empty()) return why;
   const bool splits_layers = degrees.tp * degrees.cp * degrees.ep * degrees.pp > 1;

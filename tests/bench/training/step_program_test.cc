@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -189,6 +190,12 @@ TEST(StepProgramTest, BadOptionsNameThemselves) {
       {"--shard-ranks 2", "--shard-ranks 2: expected none but with --sharding hybrid"},
       {"--sharding zero2 --prefetch 2", "--prefetch 2: expected none but"},
       {"--sequence-parallel", "--sequence-parallel: expected it with"},
+      {"--sharding zero3 --bucket-cap 5", "--bucket-cap, --sweep-buckets: expected none"},
+      {"--sharding hybrid --shard-ranks 2 --sweep-buckets auto", "--sweep-buckets: expected none"},
+      {"--micro-batches 2147483647", "--micro-batches 2147483647: expected 1 to"},
+      {"--micro-batch 0", "--micro-batch 0: expected 1 to"},
+      {"--efficiency 1e-300 --device H100", "--efficiency: \"1e-300\""},
+      {"--train 0", "--train: Value 0 not in range"},
       {"--dtype int8", "--dtype: \"int8\": expected a floating-point type"},
       {"--gradient-dtype uint32", "--gradient-dtype: \"uint32\": expected a floating-point type"},
       {"--parallel pp=2 --micro-batches 3 --pipeline interleaved --chunks 2", "micro"}};
@@ -236,6 +243,11 @@ TEST(StepProgramTest, LaunchesAddUpAndFoldersOfOtherCommandsAreNotAddedTo) {
   EXPECT_EQ(into_steps.exit_code, 2);
   EXPECT_THAT(into_steps.err, HasSubstr("is a run of hockney step: expected one of hockney sweep"));
 
+  std::filesystem::remove(folder.Path("run") + "/run.json");
+  const Outcome no_run = RunStep(folder, 2, "");
+  EXPECT_EQ(no_run.exit_code, 2);
+  EXPECT_THAT(no_run.err, HasSubstr("has files but no run.json"));
+
   const std::string sweeps = folder.Path("sweep");
   ASSERT_EQ(RunProgram(sweep + sweeps).exit_code, 0);
   const Outcome into_sweep = RunProgram(
@@ -273,6 +285,27 @@ TEST(StepProgramTest, TuneTrainingPicksABucketAndSaysHowFarOffItWas) {
                        " --out " + folder.Path("t.json") + " --export nccl")
                 .exit_code,
             2);
+  EXPECT_FALSE(std::filesystem::exists(folder.Path("t.json")));
+  const Outcome missing = RunProgram("tune " + folder.Path("nowhere") +
+                                     " --training gpt2 --model " + folder.Path("model.json"));
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.err, HasSubstr("nowhere: no run.json"));
+}
+
+// Whoever walks values that are nested so deep runs out of stack.
+TEST(StepProgramTest, FilesOfEndlessBracketsAreRefused) {
+  const ScratchFolder folder;
+  const std::string deep =
+      folder.Write("deep.json", std::string(300'000, '[') + std::string(300'000, ']'));
+  for (const std::string& command :
+       {"step --local 2 --model " + deep, "step --local 2 --model gpt2 --cluster-file " + deep,
+        "tune --training gpt2 --shape 2x1 --model " + deep,
+        "simulate all_reduce --ranks 4 --cluster " + deep}) {
+    const Outcome outcome = RunProgram(command);
+    EXPECT_EQ(outcome.exit_code, 2) << command;
+    EXPECT_THAT(outcome.err, HasSubstr("deep.json:1:257: brackets within 256 others")) << command;
+    EXPECT_EQ(testing::CountLines(outcome.err), 1U) << outcome.err;
+  }
 }
 
 }  // namespace
