@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "topology/input_file.h"
+#include "topology/json_reader.h"
 #include "tuner/import/nccl_tests.h"
 #include "tuner/import/readers.h"
 
@@ -78,6 +79,7 @@ class Document {
 Json Parse(const LogText& log, std::span<const LogLine> lines) {
   const char* const begin = lines.front().text.data();
   const char* const end = lines.back().text.data() + lines.back().text.size();
+  RequireShallowJson({begin, end}, log.file());
   try {
     return Json::parse(begin, end);
   } catch (const Json::parse_error& error) {

@@ -51,11 +51,10 @@ double FactorAt(const std::multimap<std::uint64_t, double>& factors, std::uint64
   const auto distance = [bytes](const auto& entry) {
     return Octaves(static_cast<double>(entry.first), static_cast<double>(bytes));
   };
-  double reach = 1;
   const auto nearest =
       std::min_element(factors.begin(), factors.end(),
                        [&](const auto& a, const auto& b) { return distance(a) < distance(b); });
-  reach = std::max(reach, distance(*nearest));
+  const double reach = std::max(1.0, distance(*nearest));
   std::vector<double> near;
   for (const auto& entry : factors) {
     if (distance(entry) <= reach) near.push_back(entry.second);

@@ -12,6 +12,7 @@
 
 #include "topology/check.h"
 #include "topology/input_file.h"
+#include "topology/json_reader.h"
 #include "tuner/select/legal.h"
 #include "tuner/select/measured.h"
 #include "tuner/select/tuning_json.h"
@@ -212,6 +213,7 @@ TuningTable ReadTable(const Node& node) {
 
 // nlohmann keeps the last of two equal keys and says nothing.
 Json ParseWithoutRepeats(const std::string& path, const std::string& text) {
+  RequireShallowJson(text, path);
   std::vector<std::set<std::string>> keys;
   std::string repeated;
   const auto look = [&](int /*depth*/, Json::parse_event_t event, Json& value) {

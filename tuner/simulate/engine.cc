@@ -22,7 +22,7 @@ SimEngine::SimEngine(const SimMachine& machine, const ResourceMap& map,
       wires_(ConnectLanes(codes, classes, map, call.protocol)),
       slots_(static_cast<std::uint32_t>(call.flow.slots)),
       ranks_(static_cast<int>(machine.placement.node_of_rank.size())),
-      network_(map.resources(), RefilledBuckets(map.resources(), 0)) {
+      network_({}, {}) {
   lanes_.reserve(wires_.lanes.size());
   for (const LaneEnds& ends : wires_.lanes) {
     const RankCode& rank = codes[classes.representative[ends.rank_class]];

@@ -35,14 +35,19 @@ Sharing FindSharing(const std::vector<int>& place_of_rank, const std::vector<int
 
 }  // namespace
 
+int NodeCount(const RankPlacement& placement) {
+  return *std::max_element(placement.node_of_rank.begin(), placement.node_of_rank.end()) + 1;
+}
+
+bool SpansRacks(const RankPlacement& placement) {
+  const std::vector<int>& racks = placement.rack_of_node;
+  return !racks.empty() && *std::max_element(racks.begin(), racks.end()) > 0;
+}
+
 double IsolatedRefillSeconds(const SimMachine& machine) {
-  const auto& nodes = machine.placement.node_of_rank;
-  if (nodes.empty()) return 0;
-  const auto node_count = static_cast<unsigned>(*std::max_element(nodes.begin(), nodes.end())) + 1U;
-  const auto& racks = machine.placement.rack_of_node;
-  const bool crosses_racks = !racks.empty() && *std::max_element(racks.begin(), racks.end()) > 0;
-  const LevelCost& slowest = crosses_racks ? machine.fabric : machine.rack;
-  return std::bit_width(node_count - 1) * (slowest.overhead_seconds + slowest.alpha_seconds);
+  const LevelCost& slowest = SpansRacks(machine.placement) ? machine.fabric : machine.rack;
+  const auto others = static_cast<unsigned>(NodeCount(machine.placement) - 1);
+  return std::bit_width(others) * (slowest.overhead_seconds + slowest.alpha_seconds);
 }
 
 RankClasses EveryRankAlone(int ranks) {

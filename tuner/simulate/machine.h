@@ -42,6 +42,10 @@ struct SimMachine {
   double reduce_seconds_per_byte = 0;
 };
 
+// The nodes of a placement that has ranks, and whether they lie in several racks that are known.
+int NodeCount(const RankPlacement& placement);
+bool SpansRacks(const RankPlacement& placement);
+
 // How long the links have rested before an isolated call, one of many: as long as the barrier takes
 // that goes before it, a round of flags between nodes for every doubling of their number.
 double IsolatedRefillSeconds(const SimMachine& machine);

@@ -88,11 +88,8 @@ LinkShape ShapeOfLink(const PiecewiseLine& line) {
 SimMachine MachineOfModel(const Model& model, RankPlacement placement) {
   SimMachine machine;
   machine.placement = std::move(placement);
-  const auto& nodes = machine.placement.node_of_rank;
-  const auto& racks = machine.placement.rack_of_node;
-  const int node_count = *std::max_element(nodes.begin(), nodes.end()) + 1;
-  const bool several_racks = !racks.empty() && *std::max_element(racks.begin(), racks.end()) > 0;
-  if (node_count < static_cast<int>(nodes.size())) {
+  const int node_count = NodeCount(machine.placement);
+  if (node_count < static_cast<int>(machine.placement.node_of_rank.size())) {
     const LevelModel& inside = Need(
         FindLevel(model, {"node", "numa", "cache", "nvlink", "socket", "gpu"}), "within a node");
     const LinkShape shape = ShapeOfLink(inside.fit.line);
@@ -110,7 +107,7 @@ SimMachine MachineOfModel(const Model& model, RankPlacement placement) {
     machine.node_duplex_bytes_per_second = 2 * card.bytes_per_second / *between.duplex_ratio;
   }
   machine.fabric = machine.rack;
-  if (!several_racks) return machine;
+  if (!SpansRacks(machine.placement)) return machine;
   const LevelModel& across = Need(FindLevel(model, {"fabric", "pod"}), "between racks");
   const LinkShape uplink = ShapeOfLink(across.fit.line);
   machine.fabric = CostOf(across, uplink, false);

@@ -300,7 +300,8 @@ TEST(StepProgramTest, FilesOfEndlessBracketsAreRefused) {
   for (const std::string& command :
        {"step --local 2 --model " + deep, "step --local 2 --model gpt2 --cluster-file " + deep,
         "tune --training gpt2 --shape 2x1 --model " + deep,
-        "simulate all_reduce --ranks 4 --cluster " + deep}) {
+        "simulate all_reduce --ranks 4 --cluster " + deep,
+        "sweep all_reduce --local 2 -b 8 -e 8 -n 2 --tuned " + deep}) {
     const Outcome outcome = RunProgram(command);
     EXPECT_EQ(outcome.exit_code, 2) << command;
     EXPECT_THAT(outcome.err, HasSubstr("deep.json:1:257: brackets within 256 others")) << command;
