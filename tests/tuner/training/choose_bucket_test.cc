@@ -65,6 +65,8 @@ TEST(ChooseBucketTest, CausesAddUpAndNameTheReason) {
   const ExposedCauses& all = choice.buckets[4].causes;
   EXPECT_GT(tensors.latency, 2 * all.latency);
   EXPECT_GT(all.late_start, tensors.late_start + 1e-3);
+  // The default's buckets of 1 and 25 MiB start later than one a tensor would.
+  EXPECT_GT(choice.buckets[0].causes.late_start, 1e-3);
   StepRow row = Row(folder);
   row.bucket_cap_bytes = kMiB;
   SimMachine slow = Machine(4);
